@@ -1,0 +1,44 @@
+# Two commands do everything: make demo, make test. make help lists the rest.
+RUN ?= demo
+VENV := .venv
+PY := $(VENV)/bin/python
+READY := $(VENV)/.ready
+MODEL := data/models/smollm2-135m/config.json
+STAGES := profile sample grade bucket select forecast export report
+demo test: export HF_HUB_OFFLINE = 1
+
+.PHONY: help setup demo test check bench clean $(STAGES)
+
+help: ## list the targets
+	@grep -hE '^[a-z %$$()A-Z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@echo "stages        make STAGE RUN=<run>, with pipelines/runs/<run>.toml: $(STAGES)"
+
+setup: $(READY) ## make .venv with the package and the engine that fits this machine
+
+$(READY): pyproject.toml pipelines/setup.sh pipelines/engine-cpu.txt
+	bash pipelines/setup.sh
+	@touch $@
+
+$(MODEL): $(READY) pipelines/demo-model.txt
+	@$(PY) -m pipelines.fetch_model
+	@touch $@
+
+demo: $(READY) $(MODEL) ## profile the committed sample set with a small real model
+	$(PY) -m pipelines profile demo
+
+test: $(READY) $(MODEL) ## run the whole test suite
+	$(PY) -m pytest
+
+check: $(READY) ## lint and type-check
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+
+bench: $(READY) ## run the quick benchmarks
+	$(PY) -m bench.grading
+
+$(STAGES): $(READY)
+	$(PY) -m pipelines $@ $(RUN)
+
+clean: ## remove the environment, the models and all runs
+	rm -rf $(VENV) data/models data/runs

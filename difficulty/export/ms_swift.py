@@ -1,0 +1,36 @@
+"""ms-swift: ``messages`` that end in the user's turn, ``solution`` as text, extras beside them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from difficulty.export.training_row import TrainingRow, messages_type, profile_fields, profile_types
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KEEP_ORDER = "--dataset_shuffle false --train_dataloader_shuffle false"
+
+
+def schema() -> pa.Schema:
+    """Columns of the file. Without ``messages``, ms-swift would turn other columns into turns."""
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("messages", messages_type()),
+            ("solution", pa.string()),
+            ("source", pa.string()),
+            *profile_types(),
+        ]
+    )
+
+
+def row(item: TrainingRow) -> dict[str, Any]:
+    """One row of the file."""
+    return {
+        "messages": item.messages,
+        "solution": item.question.answer,
+        "source": item.question.source,
+        **profile_fields(item),
+    }

@@ -1,0 +1,63 @@
+"""One kept question as every exporter gets it, and the Arrow types they share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from difficulty.prompts import Message
+from difficulty.schema import Question
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingRow:
+    """A question with what the profile knows about it."""
+
+    question: Question
+    messages: list[Message]
+    """Exactly the chat that was sampled: system prompt and worked examples included."""
+    grading_key: str
+    level: str
+    pass_rate: float
+    num_samples: int
+    num_correct: int
+    position: int
+    """Place in the curriculum, from 0."""
+
+
+def profile_fields(row: TrainingRow) -> dict[str, object]:
+    """What every export carries along for curriculum samplers and reward functions."""
+    return {
+        "question_id": row.question.question_id,
+        "level": row.level,
+        "pass_rate": row.pass_rate,
+        "num_samples": row.num_samples,
+        "num_correct": row.num_correct,
+        "position": row.position,
+        "grading_key": row.grading_key,
+    }
+
+
+def messages_type() -> pa.DataType:
+    """list<struct<role, content>> and nothing else: trainers merge struct keys with nulls."""
+    import pyarrow as pa
+
+    return pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
+
+
+def profile_types() -> list[tuple[str, pa.DataType]]:
+    """Arrow types of ``profile_fields``."""
+    import pyarrow as pa
+
+    return [
+        ("question_id", pa.string()),
+        ("level", pa.string()),
+        ("pass_rate", pa.float64()),
+        ("num_samples", pa.int64()),
+        ("num_correct", pa.int64()),
+        ("position", pa.int64()),
+        ("grading_key", pa.string()),
+    ]

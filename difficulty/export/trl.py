@@ -1,0 +1,36 @@
+"""TRL's GRPOTrainer: ``prompt`` as messages; every other column goes to the reward functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from difficulty.export.training_row import TrainingRow, messages_type, profile_fields, profile_types
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KEEP_ORDER = "GRPOConfig(shuffle_dataset=False)"
+
+
+def schema() -> pa.Schema:
+    """Columns of the file. None may be named prompts, completions or trainer_state."""
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("prompt", messages_type()),
+            ("solution", pa.string()),
+            ("source", pa.string()),
+            *profile_types(),
+        ]
+    )
+
+
+def row(item: TrainingRow) -> dict[str, Any]:
+    """One row of the file."""
+    return {
+        "prompt": item.messages,
+        "solution": item.question.answer,
+        "source": item.question.source,
+        **profile_fields(item),
+    }

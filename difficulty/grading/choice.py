@@ -1,0 +1,103 @@
+"""The option that a reply to a single-answer question declares."""
+
+from __future__ import annotations
+
+from difficulty.grading.conclude import bare, conclusions, named, within
+from difficulty.grading.declare import Site, sites_of
+from difficulty.grading.labels import Labels, read_labels
+from difficulty.grading.markers import NAMED
+from difficulty.grading.normalize import Normal
+from difficulty.grading.options import Mention, Options
+from difficulty.grading.settle import Declared, settle
+
+
+def read_choice(reply: Normal, options: Options) -> Declared | None:
+    """The declared option; ``many`` marks a hedge; null if none is declared."""
+    plain = [
+        declared
+        for site in sites_of(reply)
+        if (declared := _at_site(reply, site, options)) is not None
+    ]
+    return settle(reply, plain, lambda start: _weaker(reply, start, options), last_wins=False)
+
+
+def _weaker(reply: Normal, start: int, options: Options) -> list[Declared]:
+    """Conclusions, then bare letters, then the only option named in its own words."""
+    found = bare(reply, options) if start == 0 else []
+    found = found or conclusions(reply, start, options)
+    if found:
+        return found
+    mentions = named(reply, start, options)
+    if len({mention.label for mention in mentions}) != 1:
+        return []
+    last = mentions[-1]
+    return [Declared(last.label, last.start, last.end, NAMED, "only option named")]
+
+
+def _at_site(reply: Normal, site: Site, options: Options) -> Declared | None:
+    """What one site declares: labels, else a conclusion in its line, else an option's own words."""
+    labels = read_labels(reply, site.value, options, limit=site.end if site.closed else None)
+    if labels is not None and labels.labels and _reaches(reply, site, labels):
+        if len(labels.labels) >= max(3, len(options.labels)):
+            return None
+        return _of_labels(reply, site, labels, options)
+    if site.direct:
+        return None
+    inner = within(reply, site.value, site.end, options)
+    if inner:
+        last = inner[-1]
+        return Declared(last.value, last.start, last.end, site.rank, site.how, many=last.many)
+    return _of_words(reply, site, options)
+
+
+def _reaches(reply: Normal, site: Site, labels: Labels) -> bool:
+    """Whether the labels lie within the site: a box ends at its brace."""
+    if site.closed:
+        return labels.start < site.end
+    return labels.start <= site.end
+
+
+def _of_labels(reply: Normal, site: Site, labels: Labels, options: Options) -> Declared:
+    many = len(labels.labels) > 1 or _contradicts(reply, labels, options)
+    end = min(labels.end, site.end) if site.closed else labels.end
+    wrapped = reply.text[end - 1 : end] in set(")]}>*_`\"'$")
+    return Declared(
+        ",".join(labels.labels), labels.start, end, site.rank, site.how,
+        closed=site.closed or wrapped, many=many,
+    )  # fmt: skip
+
+
+def _contradicts(reply: Normal, labels: Labels, options: Options) -> bool:
+    """Whether a label is followed by another option's own words: ``B. Paris`` where Paris is C."""
+    position = labels.end
+    while reply.low[position : position + 1] and reply.low[position] in " .:)-–—*":
+        position += 1
+    mention = options.text_at(reply.low, position)
+    if mention is None or mention.end - mention.start < 3 or position == labels.end:
+        return False
+    return mention.label not in labels.labels
+
+
+def _of_words(reply: Normal, site: Site, options: Options) -> Declared | None:
+    """The option whose own words the site's line names; several side by side are a hedge."""
+    mentions = list(options.mentions(reply.low, site.value, site.end))
+    if not mentions:
+        return None
+    first = mentions[0]
+    labels = dict.fromkeys(mention.label for mention in _listed(reply.low, mentions))
+    end = mentions[-1].end if len(labels) > 1 else first.end
+    return Declared(
+        ",".join(labels), first.start, end, site.rank, site.how,
+        closed=site.closed, many=len(labels) > 1,
+    )  # fmt: skip
+
+
+def _listed(low: str, mentions: list[Mention]) -> list[Mention]:
+    """The first mention and those joined to it; ``12 mg, half of the 24 mg ceiling`` is one."""
+    listed = mentions[:1]
+    for mention in mentions[1:]:
+        between = low[listed[-1].end : mention.start]
+        if len(between) > 12 and " or " not in between and " and " not in between:
+            break
+        listed.append(mention)
+    return listed

@@ -1,0 +1,394 @@
+"""Whether a mathematical answer is the gold: the gold's form picks the one comparison used.
+
+A set is compared as a set, a pair as a pair; what does not fit the gold's form is wrong. Runs in a
+worker, as the value of an expression may take time.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from difficulty.grading.algebra import (
+    TooLargeError,
+    close,
+    is_zero,
+    same_value,
+    symbols,
+    values_at_points,
+)
+from difficulty.grading.expression import Node, UnreadableError, read_expression
+from difficulty.grading.latex import enclosed, normalize_math, split_top, squeeze
+from difficulty.grading.units import same_unit, split_unit
+
+MAX_ITEMS = 30
+
+_RELATION = re.compile(r"<=|>=|!=|=|<|>")
+_BASE = re.compile(r"([0-9A-Fa-f]+)\s*_\s*\{?\s*(?:\\text\s*\{)?\s*(\d+|[a-z]+)\s*\}?\}?")
+_LABEL = re.compile(r"(?:\\text\s*\{[^{}]*\}|[A-Za-z][a-z]*(?:_\{?\w+\}?)?'?(?:\([a-z\d, ]{1,7}\))?|\\[a-z]+(?:_\{?\w+\}?)?|[A-Z]{2,3}|\\angle\s*[A-Z]{1,3})")
+_WORDY = re.compile(r"[A-Za-z]{2,}")
+_MATRIX = re.compile(r"\\begin\s*\{(?:[pbBvV]?matrix|array)\}(?:\{[^{}]*\})?(.*)\\end\s*\{\w+\}", re.DOTALL)
+_MEMBER = re.compile(r"^\s*[a-zA-Z](?:_\{?\w+\}?)?\s*\\in\s*")
+_KNOWN_WORDS = re.compile(r"\\[A-Za-z]+|(?:arc)?(?:sin|cos|tan|cot|sec|csc)h?|ln|log|exp|sqrt|pi|abs")
+
+
+@dataclass(frozen=True)
+class Form:
+    """The outer structure of a piece of mathematics."""
+
+    kind: str
+    """expression, list, set, brackets, union, relation, equation, matrix or text."""
+    parts: tuple[str, ...]
+    marks: str = ""
+    """The brackets, or the relation signs."""
+
+
+def math_same(gold: str, answer: str) -> bool:
+    """Whether an answer equals the gold, both in the common spelling.
+
+    Raises:
+        UnreadableError: the gold is not readable; never a free point.
+        TooLargeError: the answer is too large to evaluate.
+    """
+    gold_form = form_of(gold)
+    if squeeze(gold) == squeeze(answer):
+        return True
+    return _same(gold_form, gold, answer)
+
+
+def form_of(text: str) -> Form:
+    """Classify a normalised text by its outer structure."""
+    text = _MEMBER.sub("", text.strip())
+    matrix = _MATRIX.fullmatch(text)
+    if matrix:
+        rows = tuple(row.strip() for row in re.split(r"\\\\", matrix[1]) if row.strip())
+        return Form("matrix", rows)
+    if _is_text(text):
+        return Form("text", (text,))
+    if "\\pm" in text or "\\mp" in text:
+        return Form("list", tuple(_signs(text)))
+    if "\\cup" in text:
+        return Form("union", tuple(part.strip() for part in text.split("\\cup")))
+    return _delimited(text)
+
+
+def _delimited(text: str) -> Form:
+    items = split_top(text, ",;")
+    if len(items) > 1:
+        return Form("list", tuple(item for item in items if item))
+    relations = _RELATION.findall(_outside(text))
+    if relations:
+        parts = tuple(part.strip() for part in _RELATION.split(text))
+        plain = all(sign == "=" for sign in relations)
+        return Form("equation" if plain else "relation", parts, " ".join(relations))
+    pair = enclosed(text)
+    if pair is not None:
+        opening, inside, closing = pair
+        parts = tuple(split_top(inside, ",;"))
+        if opening in {"\\{", "{"} and closing in {"\\}", "}"} and (opening == "\\{" or len(parts) > 1):
+            return Form("set", tuple(part for part in parts if part))
+        if len(parts) > 1:
+            return Form("brackets", parts, opening + closing)
+    return Form("expression", (text,))
+
+
+def _outside(text: str) -> str:
+    """The text with relation signs inside braces left out (``\\sum_{i=1}``)."""
+    return re.sub(r"_\s*\{[^{}]*\}", "", text)
+
+
+def _is_text(text: str) -> bool:
+    """Whether a text is words: ``\\text{odd}``, ``Evelyn``, ``\\text{(C)}``."""
+    bare = re.sub(r"\\text\s*\{([^{}]*)\}", r" \1 ", text)
+    if re.search(r"\d|[=<>+^]|\\(?!text)", re.sub(r"\\text", "", bare)) and not text.startswith("\\text"):
+        return False
+    if text.startswith("\\text") and re.fullmatch(r"(?:\\text\s*\{[^{}]*\}\s*)+", text):
+        return True
+    words = _KNOWN_WORDS.sub("", bare)
+    return bool(re.fullmatch(r"[\s(]*[A-Za-z][A-Za-z' -]{2,}[\s)]*", words)) and bool(re.search(r"[a-z]{3}|\s", words))
+
+
+def _signs(text: str) -> list[str]:
+    """Both readings of ``\\pm`` (at most the first three signs are opened)."""
+    if text.count("\\pm") + text.count("\\mp") > 3 or "," in text:
+        parts = split_top(text, ",;")
+        return [value for part in parts for value in (_signs(part) if "\\pm" in part and len(parts) > 1 else [part])]
+    upper = text.replace("\\pm", "+").replace("\\mp", "-")
+    lower = text.replace("\\pm", "-").replace("\\mp", "+")
+    return [_strip_plus(upper), _strip_plus(lower)]
+
+
+def _strip_plus(text: str) -> str:
+    return text.strip().removeprefix("+").strip()
+
+
+def _same(gold: Form, gold_text: str, answer_text: str) -> bool:
+    if gold.kind == "text":
+        return words_key(gold_text) == words_key(answer_text) != ""
+    answer = form_of(answer_text)
+    if gold.kind == "expression":
+        return _same_expression(gold.parts[0], answer)
+    if gold.kind in {"list", "set"}:
+        return _same_items(gold, answer)
+    if gold.kind == "matrix":
+        return _same_matrix(gold, answer)
+    if gold.kind == "equation":
+        return _same_equation(gold, answer)
+    return _same_region(gold, answer)
+
+
+def words_key(text: str) -> str:
+    """Words without mark-up, brackets, articles and case: ``\\text{(C)}`` and ``C`` are one."""
+    text = re.sub(r"\\[A-Za-z]+", " ", normalize_math(text))
+    text = re.sub(r"[^\w]+", " ", text.lower()).strip()
+    return re.sub(r"^(?:the|an?)\s+(?=\w\w)", "", text)
+
+
+def _same_expression(gold: str, answer: Form) -> bool:
+    """Equal values, and units that do not differ; ``x = 5`` answers 5."""
+    gold_value, gold_unit = split_unit(gold)
+    if answer.kind == "equation":
+        value = _right_side(answer)
+        if value is None:
+            return False
+    elif answer.kind == "expression" or (answer.kind in {"set", "list"} and len(answer.parts) == 1):
+        value = answer.parts[0]
+    elif answer.kind == "text":
+        return words_key(gold) == words_key(answer.parts[0])
+    else:
+        return False
+    answer_value, answer_unit = split_unit(value)
+    if not same_unit(gold_unit, answer_unit):
+        return False
+    return _same_scalar(gold_value, answer_value)
+
+
+def _same_scalar(gold: str, answer: str) -> bool:
+    if squeeze(gold) == squeeze(answer):
+        return True
+    based = _BASE.fullmatch(gold.strip())
+    if based:
+        other = _BASE.fullmatch(answer.strip())
+        return (other[1] == based[1] and other[2] == based[2]) if other else answer.strip() == based[1]
+    if _BASE.fullmatch(answer.strip()) and answer.strip()[0].isdigit():
+        return False
+    gold_node = read_expression(gold)
+    try:
+        answer_node = read_expression(answer)
+    except UnreadableError:
+        return False
+    return same_value(gold_node, answer_node)
+
+
+def _right_side(answer: Form) -> str | None:
+    """The value that ``x = 5`` or ``6 \\cdot 7 = 42`` gives; null for a true equation in x."""
+    left, right = answer.parts[0], answer.parts[-1]
+    if not right:
+        return None
+    if _is_label(left):
+        return right
+    try:
+        sides = [read_expression(split_unit(part)[0]) for part in (left, right)]
+    except UnreadableError:
+        return None
+    return right if same_value(sides[0], sides[1]) else None
+
+
+def _is_label(text: str) -> bool:
+    """Whether a left side only names what the right side is: ``x``, ``f(x)``, ``\\text{Area}``."""
+    return _LABEL.fullmatch(text.strip()) is not None
+
+
+def _items(form: Form) -> list[tuple[str, str]]:
+    """The items of a list or set as (variable, value); the variable is empty if none is named."""
+    items: list[tuple[str, str]] = []
+    parts = [part for part in form.parts if part]
+    if form.kind == "equation" and _is_label(form.parts[0]):
+        parts = [form.parts[0] + "=" + form.parts[-1]]
+        inner = form_of(form.parts[-1])
+        if inner.kind in {"set", "list"}:
+            return [(form.parts[0].strip(), value) for _, value in _items(inner)]
+    for part in parts:
+        for value in _signs(part) if "\\pm" in part else [part]:
+            sides = value.split("=")
+            named = len(sides) == 2 and _is_label(sides[0])
+            items.append((sides[0].strip(), sides[1].strip()) if named else ("", value.strip()))
+    return items
+
+
+def _same_items(gold: Form, answer: Form) -> bool:
+    """The same items; order is ignored, but not which variable has which value."""
+    if answer.kind not in {"list", "set", "expression", "equation"}:
+        return False
+    golds, answers = _items(gold), _items(answer)
+    if len(golds) != len(answers) or len(golds) > MAX_ITEMS:
+        return False
+    named = len({name for name, _ in golds if name}) > 1
+    if named and not all(name for name, _ in answers):
+        return all(_same_item(g, a) for g, a in zip(golds, answers, strict=True))
+    return _matches(golds, answers)
+
+
+def _matches(golds: list[tuple[str, str]], answers: list[tuple[str, str]]) -> bool:
+    rest = list(answers)
+    for gold in golds:
+        found = next((item for item in rest if _same_item(gold, item)), None)
+        if found is None:
+            return False
+        rest.remove(found)
+    return True
+
+
+def _same_item(gold: tuple[str, str], answer: tuple[str, str]) -> bool:
+    if gold[0] and answer[0] and squeeze(gold[0]) != squeeze(answer[0]):
+        return False
+    if squeeze(gold[1]) == squeeze(answer[1]):
+        return True
+    inner = form_of(gold[1])
+    if inner.kind == "expression":
+        return _same_expression(gold[1], form_of(answer[1]))
+    return _same(inner, gold[1], answer[1])
+
+
+def _same_matrix(gold: Form, answer: Form) -> bool:
+    if answer.kind == "equation":
+        answer = form_of(answer.parts[-1])
+    if answer.kind != "matrix" or len(gold.parts) != len(answer.parts):
+        return False
+    for gold_row, answer_row in zip(gold.parts, answer.parts, strict=True):
+        golds, answers = gold_row.split("&"), answer_row.split("&")
+        if len(golds) != len(answers):
+            return False
+        if not all(_same_scalar(g.strip(), a.strip()) for g, a in zip(golds, answers, strict=True)):
+            return False
+    return True
+
+
+def _same_equation(gold: Form, answer: Form) -> bool:
+    """Proportional differences of the two sides; ``y = 2x`` is also answered by ``2x``."""
+    if answer.kind != "equation":
+        named = len(gold.parts) == 2 and _is_label(gold.parts[0])
+        return named and _same_expression(gold.parts[1], answer)
+    if len(gold.parts) != 2 or len(answer.parts) != 2:
+        return False
+    inner = form_of(gold.parts[1])
+    if inner.kind not in {"expression", "text"}:
+        same_name = squeeze(gold.parts[0]) == squeeze(answer.parts[0])
+        return same_name and _same(inner, gold.parts[1], answer.parts[1])
+    first = _difference(gold.parts)
+    try:
+        second = _difference(answer.parts)
+    except UnreadableError:
+        return False
+    return _proportional(first, second)
+
+
+def _difference(sides: tuple[str, ...]) -> Node:
+    left, right = (read_expression(split_unit(side)[0]) for side in sides)
+    return Node("add", (left, Node("neg", (right,))))
+
+
+def _proportional(first: Node, second: Node) -> bool:
+    """Whether one is a constant, not zero, times the other at all points."""
+    names = symbols(first) | symbols(second)
+    if not names or symbols(first) != symbols(second) or is_zero(first, names):
+        return False
+    pairs = [
+        (a, b)
+        for a, b in zip(values_at_points(first, names), values_at_points(second, names), strict=True)
+        if a is not None and b is not None and a != 0
+    ]
+    if len(pairs) < 3 or pairs[0][1] == 0:
+        return False
+    ratio = pairs[0][1] / pairs[0][0]
+    return all(close(b, a * ratio) for a, b in pairs)
+
+
+def _same_region(gold: Form, answer: Form) -> bool:
+    """Tuples, intervals, inequalities and unions of them: same brackets, same ends, in order."""
+    if gold.kind == "brackets" and answer.kind == "equation" and _is_label(answer.parts[0]):
+        answer = form_of(answer.parts[-1])
+    if gold.kind == "brackets" and answer.kind == "brackets":
+        return _same_brackets(gold, answer)
+    gold_variable, golds = _intervals(gold)
+    answer_variable, answers = _intervals(answer)
+    if not golds or len(golds) != len(answers):
+        return False
+    if gold_variable and answer_variable and gold_variable != answer_variable:
+        return False
+    rest = list(answers)
+    for interval in golds:
+        found = next((other for other in rest if _same_brackets(interval, other)), None)
+        if found is None:
+            return False
+        rest.remove(found)
+    return True
+
+
+def _same_brackets(gold: Form, answer: Form) -> bool:
+    if gold.marks != answer.marks or len(gold.parts) != len(answer.parts):
+        return False
+    return all(_same_item(("", g), ("", a)) for g, a in zip(gold.parts, answer.parts, strict=True))
+
+
+def _intervals(form: Form) -> tuple[str, list[Form]]:
+    """The variable, if named, and the intervals that a region consists of; none if it is no region."""
+    if form.kind == "brackets" and len(form.parts) == 2 and "\\" not in form.marks:
+        return "", [form]
+    if form.kind == "relation":
+        return _from_inequality(form)
+    if form.kind in {"union", "list"}:
+        each = [_intervals(form_of(part)) for part in form.parts]
+        if all(len(intervals) == 1 for _, intervals in each):
+            names = {name for name, _ in each}
+            return (names.pop() if len(names) == 1 else "?"), [item[0] for _, item in each]
+    return "", []
+
+
+def _from_inequality(form: Form) -> tuple[str, list[Form]]:
+    """``-1 <= x < 4`` is [-1, 4); ``x > 3`` is (3, infinity)."""
+    signs, parts = form.marks.split(), list(form.parts)
+    if signs and all(sign in {">", ">="} for sign in signs):
+        signs = [{">": "<", ">=": "<="}[sign] for sign in reversed(signs)]
+        parts = parts[::-1]
+    if not signs or not all(sign in {"<", "<="} for sign in signs):
+        return "", []
+    if len(parts) == 3 and _is_label(parts[1]):
+        marks = ("(" if signs[0] == "<" else "[") + (")" if signs[1] == "<" else "]")
+        return squeeze(parts[1]), [Form("brackets", (parts[0], parts[2]), marks)]
+    if len(parts) == 2 and _is_label(parts[0]):
+        marks = "(" + (")" if signs[0] == "<" else "]")
+        return squeeze(parts[0]), [Form("brackets", ("-\\infty", parts[1]), marks)]
+    if len(parts) == 2 and _is_label(parts[1]):
+        marks = ("(" if signs[0] == "<" else "[") + ")"
+        return squeeze(parts[1]), [Form("brackets", (parts[0], "\\infty"), marks)]
+    return "", []
+
+
+def readable(gold: str) -> str | None:
+    """Why a gold cannot be compared with anything; null if it can."""
+    try:
+        _same(form_of(gold), gold, "\\text{no such answer}")
+        form = form_of(gold)
+        if form.kind != "text":
+            _same(form, gold, gold + " ")
+            for part in _leaves(form):
+                read_expression(split_unit(part)[0])
+    except (UnreadableError, TooLargeError) as error:
+        return str(error)
+    return None
+
+
+def _leaves(form: Form) -> list[str]:
+    if form.kind == "matrix":
+        return [cell for row in form.parts for cell in row.split("&")]
+    if form.kind == "expression":
+        based = _BASE.fullmatch(form.parts[0].strip())
+        return [] if based else list(form.parts)
+    leaves: list[str] = []
+    for part in form.parts:
+        inner = form_of(part)
+        if inner.kind == "text":
+            continue
+        leaves.extend(_leaves(inner) if inner.parts != (part,) else _leaves(Form("expression", (part,))))
+    return leaves

@@ -1,0 +1,235 @@
+"""Where a reply declares an answer: marker lines, boxes, tags, JSON fields, concluding sentences.
+
+A *site* only says where the declared answer begins and how plainly it is declared; what stands
+there is read by the kind of the question (``choice``, ``multi``, ``numeric``, ``latex``, ``text``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from difficulty.grading.markers import (
+    ANSWER,
+    ANSWER_GAP,
+    ANSWER_HEADER,
+    FINAL,
+    MARK,
+    MARKERS,
+)
+from difficulty.grading.normalize import Normal
+
+MAX_SITES = 400
+"""Sites kept, the last ones: enough for any honest reply, and a bound for a hostile one."""
+MAX_LINE = 2000
+"""Characters of a declared answer that are read; a longer one is no answer."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """One place where an answer is declared, in the normalised text."""
+
+    start: int
+    """Where the marker begins."""
+    value: int
+    """Where the declared answer begins."""
+    end: int
+    """Where it ends at the latest: closing brace or tag, or the end of the line."""
+    rank: int
+    how: str
+    closed: bool
+    """Whether a brace, tag or quote ends the answer, so that a cut reply cannot go on with it."""
+    direct: bool
+    """Whether the label or number must follow at once, as in ``Answer B``."""
+
+
+_FINAL_BEFORE = re.compile(r"(?:final|ultimate|definitive|concluding|overall|最終|最终|최종)\W{0,4}$")
+_ECHO_BEFORE = re.compile(
+    r"(?:format|form\b|template|a line|last line|final line|finish|end with|ending with|end my|conclude with|respond with|"
+    r"reply with|write|output|instruct|should say|e\.g\.|for example|such as|like this|例えば|形式|フォーマット|の形|格式|형식)"
+    r"[^\n]{0,40}$"
+)
+_UNASSERTED = re.compile(
+    r"\b(?:(?:might|may|could|would|can) (?:be tempted|think|say|believe|guess|expect|argue|assume|choose|be fooled)|tempt\w+|"
+    r"if (?:\w+ ){1,12}(?:were|had|was)|(?:were|had) (?:\w+ ){1,8}the|i (?:first|initially|originally) \w+|at first|initially|originally|"
+    r"first guess|first thought|first instinct|common (?:mistake|error|wrong)|mistaken\w*|wrong(?:ly)?|incorrect(?:ly)?|trap|"
+    r"suppose|supposing|assume|assuming|whether|unless|otherwise|some (?:people|students|would|might)|many (?:people|students|would|might)|"
+    r"students? (?:often|may|might)|previous(?:ly)?|earlier|don't think|do not think|doubt|not sure|not certain|cannot say|can't say|"
+    r"don't believe|do not believe|hardly)\b[^.;!?\n]{0,100}$|"
+    r"\bno (?:correct |right |final |single )?$|(?:もし|仮に|場合)[^。\n]{0,40}$|如果[^。\n]{0,40}$|만약[^.\n]{0,40}$"
+)
+_SENTENCE_START = re.compile(r"[.!?\n。!?;](?=\s|[^\x00-\x7f]|$)")
+_ASKED = re.compile(r"[^.!\n。?]{0,80}\?")
+_RUN_ON = re.compile(
+    r"\n\s*(?:#{1,4}\s*|\*\*)?(?:question|q|problem|human|user|input|instruction|passage|問題|问题|문제|exercise)(?:\s*\d+)?\s*(?:\*\*)?\s*[:.](?!\d)|"
+    r"<\|(?:im_start|im_end|eot_id|endoftext|end|user)\|>|</s>|<eos>|<end_of_turn>"
+)
+_BOX = re.compile(r"\\?(?<![a-z])(?:boxed|fbox|framebox)\s*(?:\\?\{|(?=[\\\w(+-]))")
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+
+
+def sites_of(reply: Normal) -> list[Site]:
+    """Every declared site of rank MARK or FINAL, in reading order, at most ``MAX_SITES``."""
+    found: deque[Site] = deque(maxlen=MAX_SITES)
+    for site in _unordered(reply):
+        found.append(site)
+    ordered = sorted(found, key=lambda site: (site.start, site.value))
+    ordered = [site for site in ordered if not _unasserted(reply.low, site)]
+    return _before_run_on(reply.low, ordered)
+
+
+def _unordered(reply: Normal) -> Iterator[Site]:
+    low = reply.low
+    for marker in MARKERS:
+        if any(gate in low for gate in marker.gates):
+            for found in marker.pattern.finditer(low):
+                site = _line_site(low, found.start(), found.end(), marker.rank, marker.how)
+                yield _closed_by_tag(low, site) if marker.how in {"tag", "JSON field"} else site
+    if "answer" in low or "ans" in low:
+        yield from _answer_sites(low)
+    yield from _header_sites(low)
+    if "box" in low:
+        yield from _boxes(reply)
+
+
+def _answer_sites(low: str) -> Iterator[Site]:
+    for found in ANSWER.finditer(low):
+        final = _FINAL_BEFORE.search(low, max(0, found.start() - 14), found.start())
+        how = "final answer" if final else "marker line"
+        yield _line_site(low, found.start(), found.end(), FINAL if final else MARK, how)
+    position = low.find("answer")
+    while position >= 0:
+        gap = ANSWER_GAP.match(low, position)
+        if gap:
+            yield replace(_line_site(low, position, gap.end(), MARK, "the answer is"), direct=True)
+        bare = _answer_label(low, position)
+        if bare:
+            yield replace(_line_site(low, position, bare, MARK, "marker line"), direct=True)
+        position = low.find("answer", position + 6)
+
+
+_ANSWER_ALONE = re.compile(r"answer[*_\s]{1,4}(?=[(*$\[]{0,3}[a-z0-9][)*$\].]{0,3}\s*(?:\n|$))")
+
+
+def _answer_label(low: str, position: int) -> int | None:
+    """``Answer B`` on a line of its own: where the label begins."""
+    line_start = low.rfind("\n", max(0, position - 30), position) + 1
+    if position - line_start > 20 or re.search(r"[^\s#*>_a-z]", low[line_start:position]):
+        return None
+    found = _ANSWER_ALONE.match(low, position)
+    return found.end() if found else None
+
+
+_HEADER_GATES = ("answer", "解答", "正解", "答え", "答案", "回答", "정답", "답")
+_HEADER_BEFORE = re.compile(r"[\s#*>_【✅-]*(?:final|correct|the|my|最終|最终|최종|\s)*")
+
+
+def _header_sites(low: str) -> Iterator[Site]:
+    """``## Answer`` alone on its line; the answer is on the next line that is not empty."""
+    if not any(gate in low for gate in _HEADER_GATES):
+        return
+    for found in ANSWER_HEADER.finditer(low):
+        line_start = low.rfind("\n", 0, found.start()) + 1
+        before = low[line_start : found.start()]
+        if len(before) > 30 or not _HEADER_BEFORE.fullmatch(before):
+            continue
+        rank = FINAL if "final" in before or "最" in before else MARK
+        yield _line_site(low, found.start(), found.end(), rank, "answer heading")
+
+
+def _line_site(low: str, start: int, value: int, rank: int, how: str) -> Site:
+    """A site that runs to the end of its line, or of the next line with words if its own is empty."""
+    begin = value
+    while begin < len(low) and low[begin].isspace():
+        begin += 1
+    end = low.find("\n", begin, begin + MAX_LINE)
+    if end < 0:
+        end = min(len(low), begin + MAX_LINE)
+    return Site(start, value, end, rank, how, closed=False, direct=False)
+
+
+def _closed_by_tag(low: str, site: Site) -> Site:
+    """A tag's or field's answer ends at the closing tag or quote, if there is one in reach."""
+    if low[site.start] == "<":
+        end = low.find("</", site.value, site.value + MAX_LINE)
+    elif low[site.start] == "[":
+        end = low.find("[/", site.value, site.value + MAX_LINE)
+    else:
+        found = re.compile(r"\s*(?:\[[^\]\n]*\]|\"[^\"\n]*\"|'[^'\n]*')").match(low, site.value)
+        if found:
+            return replace(site, end=found.end(), closed=True)
+        found = re.compile(r"[^,}\n]*").match(low, site.value)
+        end = found.end() if found else -1
+        return replace(site, end=end, closed=low[end : end + 1] in {"}", ","}) if end >= 0 else site
+    return replace(site, end=end, closed=True) if end >= 0 else site
+
+
+def _boxes(reply: Normal) -> Iterator[Site]:
+    """Boxes with their matching brace; the innermost content of ``\\boxed{\\boxed{5}}`` once."""
+    low = reply.low
+    closing = _matching_braces(reply.text)
+    for found in _BOX.finditer(low):
+        value = found.end()
+        if low[value - 1] != "{":
+            short = re.compile(r"-?\d+(?:\.\d+)?|\w|\\frac\d\d").match(low, value)
+            if short and low[found.start()] == "\\":
+                yield Site(found.start(), value, short.end(), FINAL, "box", False, False)
+            continue
+        end = closing.get(value - 1)
+        if end is None:
+            line = low.find("\n", value)
+            stop = min(len(low) if line < 0 else line, value + MAX_LINE)
+            yield Site(found.start(), value, stop, FINAL, "open box", False, False)
+        else:
+            yield Site(found.start(), value, end, FINAL, "box", True, False)
+
+
+def _matching_braces(text: str) -> dict[int, int]:
+    """Opening brace -> closing brace; escaped braces are text. One pass."""
+    opened: list[int] = []
+    closing: dict[int, int] = {}
+    for found in _BRACE.finditer(text):
+        if found.group() == "{":
+            opened.append(found.start())
+        elif found.group() == "}" and opened:
+            closing[opened.pop()] = found.start()
+    return closing
+
+
+def sentence_start(low: str, position: int, reach: int = 200) -> int:
+    """Where the sentence that holds ``position`` begins, looking back ``reach`` characters."""
+    start = max(0, position - reach)
+    for found in _SENTENCE_START.finditer(low, start, position):
+        start = found.end()
+    return start
+
+
+def _unasserted(low: str, site: Site) -> bool:
+    """Whether a site is an echo of the format, a supposition, a question or what was thought once."""
+    before = low[sentence_start(low, site.start) : site.start]
+    if before and (_UNASSERTED.search(before) or _quoted_echo(low, site, before)):
+        return True
+    return not site.closed and site.how != "JSON field" and _is_asked(low, site)
+
+
+def _is_asked(low: str, site: Site) -> bool:
+    if "?" not in low[site.value : site.end]:
+        return False
+    return _ASKED.match(low, site.value) is not None
+
+
+def _quoted_echo(low: str, site: Site, before: str) -> bool:
+    """``finish with a line 'Answer: B'``: a quoted marker after words about the format."""
+    return before.rstrip("*_ ")[-1:] in set("\"'`“‘「『(:") and bool(_ECHO_BEFORE.search(before.rstrip("\"'`“‘「『( :*_")))
+
+
+def _before_run_on(low: str, sites: list[Site]) -> list[Site]:
+    """Drop what a base model goes on with after its answer: a new question, a new turn."""
+    if not sites:
+        return sites
+    boundary = _RUN_ON.search(low, sites[0].value)
+    if boundary is None:
+        return sites
+    return [site for site in sites if site.start < boundary.start()]

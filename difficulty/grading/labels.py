@@ -1,0 +1,195 @@
+"""Read option labels where an answer is declared: ``(B)``, ``**B**``, ``$\\text{B}$``, ``a、c``.
+
+A loose letter is never a label. The article *a*, ``B cells``, ``vitamin C`` or ``E. coli`` stand
+for themselves unless what follows shows that a label was meant.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+
+from difficulty.grading.normalize import Normal
+from difficulty.grading.options import Options, denied
+
+_OPEN = (
+    r"(?:[\s*_`~\"'“‘(\[{<$【「『《〔|>#:=→✅✓☑✔➡👉]|[—–-](?=\s)|\\(?:text|textbf|textrm|textit|textsf|"
+    r"mathrm|mathbf|mathsf|mathit|boldsymbol|boxed|fbox|framebox|bf|rm|large|huge|displaystyle)"
+    r"\b\s*+\{?|\\[(\[$])"
+)
+_WORDS = (
+    r"(?:options?|choices?|letters?|answers?|alternatives?|statements?|labell?ed|the|is|are|be|"
+    r"definitely|clearly|certainly|therefore|thus|hence|most|likely|probably|obviously|indeed|"
+    r"simply|just|would|should|must|number|correct|right|final|best|only|both|following|ones?(?! of)|"
+    r"indicated by|given by|as follows)\b|选择|选项|選項|選択肢|选|選|肢|記号|番号|보기|선택지|번호|なのは|のは|是|为|은|는"
+)
+HEAD = re.compile(rf"(?:{_OPEN}|{_WORDS})*+", re.IGNORECASE)
+"""What may stand between a marker and the label: brackets, mark-up, ``the option``."""
+
+_WRAP = re.compile(rf"{_OPEN}*+")
+_CLOSE = re.compile(r"(?:[*_`~\"'”)\]}>$】」』》〕]|\\[)\]$])*+")
+_AFTER_LABEL = re.compile(r"(?![A-Za-z0-9]|_[A-Za-z0-9]|['’][A-Za-z]|-[A-Za-z0-9]|\\[a-z]|\s*[\^=+*/<>]\s*[A-Za-z0-9\\])")
+_SEPARATOR = re.compile(
+    r"\s*+(?:[,、,/;;&+|·・･]\s*+(?:and/or|and|or)?|and/or\b|and\b|or\b|plus\b|と|及び|および|並びに|又は|または|"
+    r"あるいは|もしくは|か(?=\W?\w)|並|并|和|与|與|及|或者?|以及|및|와|과|또는|이나)\s*+(?:both |option |choice |选项|选项|選択肢)?"
+)
+_EITHER = re.compile(r"\bor\b|/|\||又は|または|あるいは|もしくは|か|或|또는|이나")
+_RANGE = re.compile(r"[)\]*]*\s*(?:-|–|—|~|〜|から|to\b|through\b|thru\b|到|至|부터|에서)\s*[(\[*]*")
+_FUNCTION_WORD = re.compile(
+    r"\s+(?:is|are|was|were|be|being|because|since|as|and|or|but|for|due|given|which|that|this|if|"
+    r"would|should|will|must|can|could|may|might|has|have|fits|by|from|in|on|at|with|without|not|nor|"
+    r"rather|instead|however|than|then|so|therefore|thus|hence|it|its|the|their|they|there|we|i|you|"
+    r"based|according|while|whereas|when|where|only|also|too|alone|matches|describes|final|seems|"
+    r"here|per|via|under|after|before|though|although|unless|except|over|makes|all|final|answer|"
+    r"explanation|reason|rationale|justification|shows|works|satisfies|gives|holds|looks|appears|"
+    r"means|does|cannot|these|those|he|she|his|her|our|my|no|yes|both|until|assuming|considering)\b",
+    re.IGNORECASE,
+)
+_SINGULAR = re.compile(
+    r"[)\]*\"']*\s+(?:is|was|does|did|has|had|would|can|could|may|might|fits|cannot|being|seems|looks|"
+    r"fails|isn't|doesn't|for|if|refers|describes|requires|only|as|because|since|in)\b"
+)
+_TOPIC = re.compile(r"\s*(?:は|则|是|项|错|排除)")
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels read at one place."""
+
+    labels: tuple[str, ...]
+    """Distinct, in reading order; empty for a range or a denied label."""
+    start: int
+    end: int
+    either: bool
+    """Whether two of them are joined by *or*."""
+
+
+def read_labels(
+    reply: Normal, start: int, options: Options, *, limit: int | None = None
+) -> Labels | None:
+    """The labels that stand at ``start``, after any brackets and mark-up; null if none does.
+
+    No label is read from ``limit`` on.
+    """
+    begin = _skip(HEAD, reply.text, start)
+    first = _read_token(reply, begin, options)
+    if first is None:
+        return None
+    labels, end = list(first[0]), first[1]
+    either = False
+    while len(labels) <= 2 * len(options.labels):
+        following = _read_next(reply, end, options)
+        if following is None or (limit is not None and following[2] > limit + 1):
+            break
+        joined, more, end = following
+        either = either or bool(_EITHER.search(joined))
+        labels.extend(more)
+    distinct = tuple(dict.fromkeys(labels))
+    if _is_range(reply.text, end, options) or denied(reply.low, begin, end):
+        distinct = ()
+    return Labels(distinct, begin, end, either)
+
+
+def _skip(pattern: re.Pattern[str], text: str, start: int) -> int:
+    found = pattern.match(text, start)
+    return found.end() if found else start
+
+
+def _read_token(
+    reply: Normal, begin: int, options: Options) -> tuple[tuple[str, ...], int] | None:
+    """One label, or a run such as ``bd``, and where it ends."""
+    run = _run_pattern(options.chars, len(options.labels)).match(reply.text, begin)
+    if run is None:
+        return None
+    labels = [options.label_of(char) for char in run.group()]
+    if None in labels or (len(labels) > 1 and len(set(labels)) < len(labels)):
+        return None
+    named = tuple(label for label in labels if label is not None)
+    if begin and reply.text[begin - 1] in "°^\\" or not _AFTER_LABEL.match(reply.text, run.end()):
+        return None
+    end = _skip(_CLOSE, reply.text, run.end())
+    if end == run.end() and not _is_label(reply, run.start(), run.end(), options):
+        return None
+    return named, end
+
+
+@functools.lru_cache(maxsize=256)
+def _run_pattern(chars: str, count: int) -> re.Pattern[str]:
+    return re.compile(rf"[{chars}]{{1,{max(count, 1)}}}+" if chars else r"(?!)")
+
+
+def _is_label(reply: Normal, start: int, end: int, options: Options) -> bool:
+    """Whether a bare run is meant as a label, judged by the words after it and its case."""
+    text = reply.text
+    if end < len(text) and text[end] in ".:" and _is_name(reply, start, options):
+        return False
+    if not re.match(r"[ \t]+[A-Za-z]", text[end : end + 8]):
+        return True
+    if _FUNCTION_WORD.match(text, end):
+        return not _is_article(text[start:end], text[end:end + 12])
+    own = options.own_words(options.label_of(text[start]) or "")
+    rest = reply.low[end : end + 200].lstrip()
+    word = re.match(r"[a-z]+", rest)
+    return bool(own and word and own.startswith(word.group()) and not _is_name(reply, start, options))
+
+
+def _is_article(run: str, after: str) -> bool:
+    """``a final ...``, ``a both``: the function word is used as an adjective after an article."""
+    return run == "a" and re.match(r"\s+(?:final|right|only|can|will|may|no|per|does)\b", after) is not None
+
+
+def _is_name(reply: Normal, start: int, options: Options) -> bool:
+    """Whether the letter begins an option's own words, as in ``E. coli`` or ``B cells``."""
+    mention = options.text_at(reply.low, start)
+    return mention is not None and mention.end - mention.start > 1
+
+
+def _read_next(
+    reply: Normal, end: int, options: Options
+) -> tuple[str, tuple[str, ...], int] | None:
+    """The next label of a list: how it is joined, the labels, and where they end."""
+    text = reply.text
+    separator = _SEPARATOR.match(text, end)
+    after = separator.end() if separator else end
+    begin = _skip(_WRAP, text, after)
+    joined = text[end:after]
+    if separator is None and not _adjacent(text, end, begin):
+        return None
+    if "\n" in text[end:begin] and not joined.strip():
+        return None
+    token = _read_token(reply, begin, options)
+    if token is None or _stands_alone(reply, begin, token[1], joined):
+        return None
+    if separator is not None and text[begin].islower() and text[end - 1].isupper():
+        return None
+    return joined or " ", token[0], token[1]
+
+
+def _adjacent(text: str, end: int, begin: int) -> bool:
+    """Whether labels at ``end`` and ``begin`` make a list without a separator: ``(B)(D)``, ``B D``."""
+    between = text[end:begin]
+    if "\n" in between or any(char in between for char in ":=→>#—–-"):
+        return False
+    if between.strip():
+        return "(" not in between or text[end - 1 : end] in ")]}"
+    return bool(between) and text[begin : begin + 1].isupper()
+
+
+def _stands_alone(reply: Normal, begin: int, end: int, joined: str) -> bool:
+    """Whether a second label starts a clause of its own (``C, A is wrong``) and joins no list."""
+    if _EITHER.search(joined):
+        return False
+    if _SINGULAR.match(reply.text, end):
+        return True
+    comma = joined.strip() in {",", "、", ",", ";", ";", ""}
+    return comma and bool(_TOPIC.match(reply.text, end) or denied(reply.low, begin, end))
+
+
+def _is_range(text: str, end: int, options: Options) -> bool:
+    """Whether a label is the lower end of a range such as ``A-D`` or ``aからd``."""
+    found = _RANGE.match(text, end)
+    if found is None:
+        return False
+    run = _run_pattern(options.chars, 1).match(text, found.end())
+    return run is not None and _AFTER_LABEL.match(text, run.end()) is not None

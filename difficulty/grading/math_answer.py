@@ -1,0 +1,176 @@
+"""The mathematics that a reply declares as its answer."""
+
+from __future__ import annotations
+
+import re
+
+from difficulty.grading.declare import Site, sites_of
+from difficulty.grading.labels import HEAD
+from difficulty.grading.latex import normalize_math, squeeze
+from difficulty.grading.markers import CONCLUDE
+from difficulty.grading.normalize import Normal
+from difficulty.grading.settle import Declared, settle
+
+_SEGMENT = re.compile(r"\$\$?([^$]{1,2000})\$\$?|\\\(((?:[^\\]|\\[^)]){1,2000}?)\\\)|\\\[((?:[^\\]|\\[^\]]){1,2000}?)\\\]")
+_JOIN = re.compile(r"\s*(?:,\s*(?:and|or)?|and|or|、|と|または|和|或)\s*")
+_LEAD = re.compile(
+    r"[\s*_`\"'“‘>|#:]*(?:(?:the|is|are|final|answer|simply|just|therefore|thus|equal to|approximately|about)\b[\s:*_]*)*", re.IGNORECASE
+)
+_UNIT_AFTER = re.compile(r"\s*(?:\\text\{[^{}]*\}|(?:square |cubic )?(?:cm|mm|km|m|in|ft|yd|mi|kg|g|mg|ml|l|s|h|min|degrees?|percent|%|dollars?|cents?|inches|feet|meters?|metres?|units?|miles?|hours?|minutes?|seconds?)(?![A-Za-z])(?:\^\{?[23]\}?)?)")
+_SENTENCE_END = re.compile(r"\.(?=\s|\*|$)|[。;]|\s(?:because|since|which|where|as required|so that)\b|(?<=[^\\]),\s(?:because|since|which|where|so|as|and (?:the|this|it))\b")
+_NEGATED = re.compile(r"\s*(?:not|n't|never|undetermined|unknown)\b", re.IGNORECASE)
+_ONE_OF = re.compile(r"\s*(?:\*\*)?(?:one of|either|any of|among)\b", re.IGNORECASE)
+_CONCLUDING = re.compile(r"\b(?:is|are|equals?|becomes|gives|yields|get|obtain|have|be|=)\s*:?\s*$", re.IGNORECASE)
+_THEREFORE = re.compile(r"\s*\W{0,4}(?:so|thus|hence|therefore|consequently|finally|in conclusion|we conclude|よって|したがって|ゆえに|因此|所以|따라서)(?![a-z])", re.IGNORECASE)
+_LABEL_LINE = re.compile(r"[^:$\\\n=]{2,80}:\s*(?P<value>\S[^\n]*)")
+_MATHY = re.compile(r"[\d=+\-*/^\\(){}<>|,.\s\[\]_!%]|pi|sqrt|sin|cos|tan|ln|log|exp|[a-zA-Z](?![a-zA-Z])")
+_PROSE_WORD = re.compile(r"(?<![\\A-Za-z{])(?!sqrt|sin|cos|tan|log|exp|and\b|cot|sec|csc|arc|abs)[A-Za-z]{3,}")
+
+
+def read_math(reply: Normal, *, truncated: bool) -> Declared | None:
+    """The declared answer in the common spelling; ``many`` marks a hedge; null if none."""
+    plain = [
+        item for site in sites_of(reply) if (item := _at_site(reply, site)) is not None
+    ]
+    plain = _join_side_by_side(reply.text, plain)
+
+    def weaker(start: int) -> list[Declared]:
+        return [] if truncated else _conclusion(reply, start)
+
+    return settle(reply, plain, weaker, last_wins=True)
+
+
+def _at_site(reply: Normal, site: Site) -> Declared | None:
+    if site.direct or _NEGATED.match(reply.text, site.value):
+        return None
+    begin, end = site.value, site.end
+    if not site.closed or site.how in {"tag", "JSON field"}:
+        begin, end = _within_line(reply.text, site)
+    body = reply.text[begin:end].strip()
+    key = _key(body)
+    if not key or _is_prose(body):
+        return None
+    many = bool(_ONE_OF.match(reply.text, site.value))
+    closed = site.closed or reply.text[end : end + 1] in set("*$`") or body.endswith(("$", "\\)", "\\]", "**"))
+    return Declared(key, begin, end, site.rank, site.how, closed=closed, many=many)
+
+
+def _key(body: str) -> str:
+    """The declared text in the common spelling; the last side kept as written."""
+    return normalize_math(body)
+
+
+def _is_prose(body: str) -> bool:
+    """Whether a declared text is a sentence and no mathematics: more than three words, no digits."""
+    words = _PROSE_WORD.findall(re.sub(r"\\[A-Za-z]+(?:\{[^{}]*\})?", " ", body))
+    return len(words) > 4
+
+
+def _within_line(text: str, site: Site) -> tuple[int, int]:
+    """Where the mathematics of a declared line stands: its first segments, else its first clause."""
+    lead = _LEAD.match(text, site.value)
+    begin = min(lead.end() if lead else site.value, max(site.end, site.value))
+    first = _SEGMENT.match(text, begin)
+    if first:
+        return _segments(text, first)
+    clause = _SENTENCE_END.search(text, begin, site.end)
+    end = clause.start() if clause else site.end
+    inside = list(_SEGMENT.finditer(text, begin, end))
+    if inside and not _is_plain(text[begin : inside[-1].start()]):
+        start = inside[-1]
+        for earlier in reversed(inside[:-1]):
+            if not _JOIN.fullmatch(text[earlier.end() : start.start()]):
+                break
+            start = earlier
+        return _segments(text, start)
+    return _after_copula(text, begin, end)
+
+
+def _is_plain(text: str) -> bool:
+    return not _PROSE_WORD.search(text)
+
+
+def _after_copula(text: str, begin: int, end: int) -> tuple[int, int]:
+    """In a plain clause such as ``the probability is 1/2`` the part after the verb."""
+    clause = text[begin:end]
+    verbs = list(re.finditer(r"\b(?:is|are|equals)\s+(?:equal to\s+)?", clause))
+    if verbs and _PROSE_WORD.search(clause[: verbs[-1].start()]):
+        begin += verbs[-1].end()
+    while begin < end and text[end - 1] in " *`.\"'":
+        end -= 1
+    return begin, end
+
+
+def _segments(text: str, first: re.Match[str]) -> tuple[int, int]:
+    """A math segment with those joined to it and a unit after it."""
+    end = first.end()
+    while True:
+        joint = _JOIN.match(text, end)
+        following = _SEGMENT.match(text, joint.end()) if joint else None
+        if following is None:
+            break
+        end = following.end()
+    unit = _UNIT_AFTER.match(text, end)
+    return first.start(), unit.end() if unit else end
+
+
+def _join_side_by_side(text: str, items: list[Declared]) -> list[Declared]:
+    """Boxes joined by *and* or a comma make one list: ``\\boxed{3}`` and ``\\boxed{-7}``."""
+    joined: list[Declared] = []
+    for item in items:
+        previous = joined[-1] if joined else None
+        if previous is not None and previous.how == item.how == "box" and item.start > previous.end:
+            between = text[previous.end : item.start].strip(" }$\n").removesuffix("\\boxed{").strip(" $")
+            if re.fullmatch(r"(?:,\s*)?(?:and|or|と|和|或|または)|,", between) and previous.value != item.value:
+                value = f"{previous.value} , {item.value}"
+                joined[-1] = Declared(value, previous.start, item.end, item.rank, "box", closed=item.closed)
+                continue
+        joined.append(item)
+    return joined
+
+
+def _conclusion(reply: Normal, start: int) -> list[Declared]:
+    """A reply of mathematics alone, a last ``label: equation`` line, or a concluding sentence."""
+    lines = [(m.start(), m.end()) for m in re.finditer(r"[^\n]*\S[^\n]*", reply.text) if m.end() > start]
+    if not lines:
+        return []
+    begin, end = lines[-1]
+    line = reply.text[begin:end]
+    if "?" in line:
+        return []
+    if _is_plain(line) and _MATHY.search(line) and (len(lines) == 1 or _SEGMENT.fullmatch(line.strip(" .*"))):
+        return [_declared(reply, begin, end, "mathematics alone")]
+    label = _LABEL_LINE.fullmatch(line)
+    if label and re.search(r"\d|=", label["value"]) and _is_plain(label["value"]):
+        return [_declared(reply, begin + label.start("value"), end, "label and equation")]
+    return _concluding_sentence(reply, begin, end)
+
+
+def _concluding_sentence(reply: Normal, begin: int, end: int) -> list[Declared]:
+    """``So the side is $...$``: the last segment of the last sentence, after a verb."""
+    segments = list(_SEGMENT.finditer(reply.text, begin, end))
+    if not segments:
+        return []
+    last = segments[-1]
+    first = last
+    for earlier in reversed(segments[:-1]):
+        if not _JOIN.fullmatch(reply.text[earlier.end() : first.start()]):
+            break
+        first = earlier
+    sentence = max(reply.text.rfind(". ", begin, first.start()) + 1, begin)
+    before = reply.text[sentence : first.start()]
+    after = reply.text[_segments(reply.text, first)[1] : end].strip(" .*)")
+    if re.search(r"\bnot\s*$|n't\b", before) or (after and len(after.split()) > 6):
+        return []
+    if not _CONCLUDING.search(before) and not (_THEREFORE.match(before) and not after):
+        return []
+    return [_declared(reply, *_segments(reply.text, first), "concluding sentence")]
+
+
+def _declared(reply: Normal, begin: int, end: int, how: str) -> Declared:
+    while end > begin and reply.text[end - 1] in " .*`\n":
+        end -= 1
+    return Declared(normalize_math(reply.text[begin:end]), begin, end, CONCLUDE, how)
+
+
+__all__ = ["HEAD", "read_math", "squeeze"]

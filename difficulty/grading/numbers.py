@@ -1,0 +1,198 @@
+"""Read numbers as people write them: signs, separators, fractions, powers of ten, words, 万.
+
+Values are exact (``Fraction``), so that 0.1 is a tenth and 1e-7 is not 2e-7.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+from difficulty.grading.normalize import circled_value, is_circled_digit
+
+MAX_DIGITS = 400
+"""A longer number is refused: no answer of an exam has as many digits."""
+MAX_EXPONENT = 400
+
+_SCALES = {
+    "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
+    "万": 10**4, "萬": 10**4, "億": 10**8, "亿": 10**8, "兆": 10**12, "만": 10**4, "억": 10**8,
+}  # fmt: skip
+_ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen"
+).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_WORD_VALUES = {word: value for value, word in enumerate(_ONES)} | {
+    word: 20 + 10 * index for index, word in enumerate(_TENS)
+}
+_WORD = "|".join(sorted([*_WORD_VALUES, "hundred", "thousand", "million"], key=len, reverse=True))
+
+_INTEGER = r"(?:\d{1,3}(?:(?:,|\{,\}|\\,|\\!|,\\!|_|'|[\u2009\u202f]|[ ~](?=\d{3}(?!\d)))\d{3})+(?!\d)|\d+)"
+_PLAIN = rf"(?:{_INTEGER}(?:\.\d+)?|\.\d+)"
+_CURRENCY = r"(?:\\?[$€£¥₹₩]|us\$|usd|eur|rs\.?|円|元)"
+NUMBER = re.compile(
+    rf"(?:(?P<sign>[-+]|minus |negative )\s{{0,2}})?(?:{_CURRENCY}\s{{0,2}})?(?P<sign2>[-+])?(?:"
+    rf"\\[dtc]?frac\s*\{{\s*(?P<top>-?{_PLAIN})\s*\}}\s*\{{\s*(?P<bottom>{_PLAIN})\s*\}}|"
+    rf"\\[dtc]?frac\s*(?P<top1>\d)\s*(?P<bottom1>\d)|"
+    rf"(?P<ten>10\s*(?:\^|\*\*)\s*[({{]?\s*(?P<ten_power>[-+]?\d{{1,4}})\s*[)}}]?)(?![\d.])|"
+    rf"(?P<whole>\d+)\s(?P<over>\d+)/(?P<under>\d+)(?![\d./])|"
+    rf"(?P<number>{_PLAIN})"
+    rf"(?:\s*(?:×|\*|x|·|\\times|\\cdot)\s*10\s*(?:\^|\*\*)\s*[({{]?\s*(?P<power>[-+]?\d{{1,4}})\s*[)}}]?"
+    rf"|e(?P<exponent>[-+]?\d{{1,9}})(?![\w.])"
+    rf"|\s*/\s*(?P<denominator>\d+(?:\.\d+)?)(?![\d./])"
+    rf"|\s?(?P<scale>hundred|thousand|million|billion|trillion|万|萬|億|亿|兆|만|억)(?![a-z])(?:(?P<lower>\d+)(?P<lower_scale>万|만)?)?)?)"
+)
+"""One number in lower-case normalised text."""
+
+_WORD_NUMBER = re.compile(
+    rf"(?<![a-z-])(?:(?:minus|negative) )?(?:{_WORD})(?:(?:[ -]|,? and )(?:{_WORD}))*(?![a-z-])"
+)
+_BOX_DIGITS = re.compile(r"(?:[①-⑳]\s*[:=は]?\s*(\d)(?!\d)\s*[,、;]?\s*){2,}")
+_BOX_DIGIT = re.compile(r"[①-⑳]\s*[:=は]?\s*(\d)")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A number in a text, with its exact value; null if it breaks a limit."""
+
+    value: Fraction | None
+    start: int
+    end: int
+
+
+def find_numbers(low: str, start: int, end: int) -> list[Found]:
+    """The numbers in ``low[start:end]``, in reading order; digit boxes ①3②8 are one number, 38."""
+    found: list[Found] = []
+    taken = start
+    boxes = list(_BOX_DIGITS.finditer(low, start, end)) if _has_circled(low, start, end) else []
+    for box in boxes:
+        found.append(Found(Fraction("".join(_BOX_DIGIT.findall(box.group()))), box.start(), box.end()))
+    for match in NUMBER.finditer(low, start, end):
+        inside = any(box.start() <= match.start() < box.end() for box in boxes)
+        if inside or match.start() < taken or _inside_word(low, match):
+            continue
+        found.append(Found(_value(match), _lead(low, match), match.end()))
+        taken = match.end()
+    return sorted(found, key=lambda item: item.start)
+
+
+def find_number_words(low: str, start: int, end: int) -> list[Found]:
+    """Numbers in English words: ``forty-two``."""
+    return [
+        Found(_words_value(match.group()), match.start(), match.end())
+        for match in _WORD_NUMBER.finditer(low, start, end)
+    ]
+
+
+def parse_number(text: str) -> Fraction | None:
+    """The value of a text that is one number and nothing else, else null."""
+    low = text.strip().lower()
+    match = NUMBER.fullmatch(low)
+    return _value(match) if match else None
+
+
+def canonical(value: Fraction) -> str:
+    """One spelling for a value: an integer, a finite decimal or a fraction."""
+    if value.denominator == 1:
+        return str(value.numerator)
+    rest = value.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    if rest != 1 or value.denominator > 10**30:
+        return f"{value.numerator}/{value.denominator}"
+    places = next(n for n in range(1, 110) if (value * 10**n).denominator == 1)
+    digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
+    sign = "-" if value < 0 else ""
+    return f"{sign}{digits[:-places]}.{digits[-places:]}"
+
+
+def _has_circled(low: str, start: int, end: int) -> bool:
+    return not low.isascii() and any(is_circled_digit(char) for char in low[start:end])
+
+
+def _inside_word(low: str, match: re.Match[str]) -> bool:
+    """Whether a number is part of a word or name: ``b12``, ``x_1``, ``co2``."""
+    before = low[match.start() - 1 : match.start()] if match.start() else ""
+    signed = bool(match["sign"])
+    if signed and (before.isalnum() or before in {")", "}", "]"} and before):
+        return False
+    return before.isascii() and (before.isalpha() or before in {"_", "^"}) and bool(before)
+
+
+def _lead(low: str, match: re.Match[str]) -> int:
+    """Where the number begins, without a sign that is a minus between two terms or a range."""
+    return match.start()
+
+
+def _value(match: re.Match[str]) -> Fraction | None:
+    if len(match.group()) > MAX_DIGITS:
+        return None
+    magnitude = _magnitude(match)
+    if magnitude is None:
+        return None
+    before = match.string[match.start() - 1 : match.start()] if match.start() else ""
+    binary = bool(match["sign"]) and (before.isalnum() or before in {")", "}", "]", "%"}) and bool(before)
+    negative = (match["sign"] in {"-", "minus ", "negative "} and not binary) ^ (match["sign2"] == "-")
+    return -magnitude if negative else magnitude
+
+
+def _magnitude(match: re.Match[str]) -> Fraction | None:
+    top, bottom = match["top"] or match["top1"], match["bottom"] or match["bottom1"]
+    if top is not None:
+        return _ratio(_decimal(top), _decimal(bottom))
+    if match["ten"] is not None:
+        return _power_of_ten(match["ten_power"])
+    if match["whole"] is not None:
+        part = _ratio(Fraction(match["over"]), Fraction(match["under"]))
+        return None if part is None else Fraction(match["whole"]) + part
+    return _scaled(match, _decimal(match["number"]))
+
+
+def _scaled(match: re.Match[str], number: Fraction) -> Fraction | None:
+    power = match["power"] or match["exponent"]
+    if power is not None:
+        factor = _power_of_ten(power)
+        return None if factor is None else number * factor
+    if match["denominator"] is not None:
+        return _ratio(number, Fraction(match["denominator"]))
+    if match["scale"] is not None:
+        lower = Fraction(match["lower"] or 0) * _SCALES.get(match["lower_scale"] or "", 1)
+        return number * _SCALES[match["scale"]] + lower
+    return number
+
+
+def _decimal(text: str) -> Fraction:
+    return Fraction(re.sub(r"[^\d.-]", "", text))
+
+
+def _ratio(top: Fraction, bottom: Fraction) -> Fraction | None:
+    return top / bottom if bottom else None
+
+
+def _power_of_ten(power: str) -> Fraction | None:
+    if abs(int(power)) > MAX_EXPONENT:
+        return None
+    return Fraction(10) ** int(power)
+
+
+def _words_value(text: str) -> Fraction:
+    total, current, sign = 0, 0, 1
+    for word in re.split(r"[ ,-]+", text):
+        if word in {"minus", "negative"}:
+            sign = -1
+        elif word in _WORD_VALUES:
+            current += _WORD_VALUES[word]
+        elif word == "hundred":
+            current = max(current, 1) * 100
+        elif word in _SCALES:
+            total, current = total + max(current, 1) * _SCALES[word], 0
+    return Fraction(sign * (total + current))
+
+
+__all__ = [
+    "MAX_DIGITS", "Found", "canonical", "circled_value", "find_number_words", "find_numbers",
+    "parse_number",
+]  # fmt: skip

@@ -1,0 +1,53 @@
+"""A short free-text answer: compared after case, punctuation, articles and mark-up are taken off."""
+
+from __future__ import annotations
+
+import re
+
+from difficulty.grading.declare import Site, sites_of
+from difficulty.grading.markers import CONCLUDE
+from difficulty.grading.normalize import Normal, plain
+from difficulty.grading.settle import Declared, settle
+
+_CLAUSE_END = re.compile(r"\.(?=\s|$)|[。;]|\s(?:because|since|which|who|as it)\b|\s\(|,\s(?:because|since|which|who|as)\b")
+_MARKUP = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textit)\s*|[*_`\"'“”‘’「」『』$\\{}\[\]<>()]")
+_NEGATED = re.compile(r"\s*(?:not|n't|never)\b")
+_REFUSAL = re.compile(r"\b(?:don't know|do not know|cannot|can't|unable to|not sure|no idea)\b|わかりません|不知道|모르")
+
+
+def read_text(reply: Normal) -> Declared | None:
+    """The declared words; ``many`` marks a hedge; null if none are declared."""
+    plain_sites = [
+        item for site in sites_of(reply) if (item := _at_site(reply, site)) is not None
+    ]
+    return settle(reply, plain_sites, lambda start: _whole(reply, start), last_wins=False)
+
+
+def text_key(text: str) -> str:
+    """The form under which two short texts are the same answer."""
+    text = _MARKUP.sub(" ", plain(text).lower())
+    text = " ".join(text.split()).strip(" .。,、:;!?-–—>#|=")
+    return re.sub(r"^(?:the|an?)\s+(?=\S)", "", text)
+
+
+def _at_site(reply: Normal, site: Site) -> Declared | None:
+    low = reply.low
+    if _NEGATED.match(low, site.value):
+        return None
+    end = site.end
+    if not site.closed:
+        clause = _CLAUSE_END.search(low, site.value, site.end)
+        end = clause.start() if clause and text_key(low[site.value : clause.start()]) else end
+    key = text_key(low[site.value : end])
+    if not key or site.direct and len(key.split()) > 3:
+        return None
+    return Declared(key, site.value, end, site.rank, site.how, closed=site.closed)
+
+
+def _whole(reply: Normal, start: int) -> list[Declared]:
+    """A reply that is one short line, and nothing else."""
+    body = reply.low[start:].strip()
+    if not body or "\n" in body or len(body) > 200 or body.endswith("?") or _REFUSAL.search(body):
+        return []
+    begin = reply.low.find(body, start)
+    return [Declared(text_key(body), begin, begin + len(body), CONCLUDE, "reply of one line")]

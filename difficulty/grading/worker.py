@@ -1,0 +1,182 @@
+"""A process that grades or compares for its parent, and that the parent may kill at any time.
+
+The process is a fresh interpreter (never a fork), joined to its parent by one socket. It ends when
+the socket closes, ignores Ctrl-C (its parent handles it), and has a memory limit and an alarm of its
+own, so that it is not left behind hung if its parent is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from difficulty.grading.grade import grade
+from difficulty.grading.verdict import Verdict, evaluate
+from difficulty.schema import Completion, Grade, Question
+
+Pair = tuple[Question, Completion]
+
+MEMORY_BYTES = 4 * 2**30
+"""Address space that grading may take beyond what the process has at its start."""
+GRACE_S = 5
+"""Seconds after the deadline at which a worker ends itself, should its parent not have."""
+READY = "ready"
+BEGIN = "begin"
+
+_START = "import sys; from difficulty.grading.worker import serve; serve(*map(float, sys.argv[1:]))"
+
+
+class Worker:
+    """The parent's side of one worker process."""
+
+    def __init__(self, deadline_s: float) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            arguments = [str(theirs.fileno()), str(deadline_s)]
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", _START, *arguments],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(p or str(Path.cwd()) for p in sys.path)},
+                process_group=0,
+            )
+        self.connection = Connection(ours.detach())
+
+    def send(self, message: object) -> bool:
+        """Send a request; false if the process is gone."""
+        try:
+            self.connection.send(message)
+        except OSError:
+            return False
+        return True
+
+    def receive(self) -> Any:
+        """The next reply.
+
+        Raises:
+            EOFError: the process is gone.
+        """
+        try:
+            return self.connection.recv()
+        except OSError as error:
+            raise EOFError from error
+
+    def kill(self) -> int:
+        """End the process now; returns its exit code (negative: the signal)."""
+        self.connection.close()
+        self.process.kill()
+        return self.process.wait()
+
+    def exit_code(self) -> int:
+        """Wait for a process that closed its socket; returns its exit code."""
+        self.connection.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self.process.wait(timeout=2)
+        return self.kill()
+
+    def close(self) -> None:
+        """Close the socket, on which an idle process ends by itself; kill it if it does not."""
+        self.connection.close()
+        try:
+            self.process.wait(timeout=2)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def serve(descriptor: float, deadline_s: float) -> None:
+    """The child's side: answer requests until the socket closes.
+
+    A request is a list of pairs, answered by BEGIN and one Grade each, or a (gold, answer) pair of
+    strings, answered by one Verdict.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    connection = Connection(int(descriptor))
+    _limit_memory()
+    seconds = math.ceil(deadline_s) + GRACE_S
+    with contextlib.suppress(EOFError, OSError):
+        connection.send(READY)
+        while True:
+            request = connection.recv()
+            if isinstance(request, tuple):
+                connection.send(_compare(*request, seconds=seconds))
+            else:
+                _grade_all(connection, request, seconds)
+
+
+def _grade_all(connection: Connection, pairs: Sequence[Pair], seconds: int) -> None:
+    if any(question.kind == "math" for question, _ in pairs):
+        _preload()
+    connection.send(BEGIN)
+    for question, completion in pairs:
+        connection.send(_grade_one(question, completion, seconds))
+
+
+def _grade_one(question: Question, completion: Completion, seconds: int) -> Grade:
+    signal.alarm(seconds)
+    try:
+        return grade(question, completion, math_equal=cached_evaluate)
+    except MemoryError:
+        return failed_grade(completion, "the worker's memory limit")
+    finally:
+        signal.alarm(0)
+
+
+def _compare(gold: str, answer: str, *, seconds: int) -> Verdict:
+    signal.alarm(seconds)
+    try:
+        return cached_evaluate(gold, answer)
+    except MemoryError:
+        return Verdict(None, "the worker's memory limit")
+    finally:
+        signal.alarm(0)
+
+
+@functools.lru_cache(maxsize=20_000)
+def cached_evaluate(gold: str, answer: str) -> Verdict:
+    """``evaluate``, remembered: k samples of a question repeat their answers."""
+    return evaluate(gold, answer)
+
+
+def failed_grade(completion: Completion, reason: str) -> Grade:
+    """The grade of a completion that could not be judged: unknown, never wrong."""
+    return Grade(
+        question_id=completion.question_id,
+        sample_index=completion.sample_index,
+        outcome="grader_error",
+        reward=None,
+        components=(),
+        extracted_answer=None,
+        span=None,
+        reason=reason,
+    )
+
+
+def _preload() -> None:
+    """Load the arithmetic before the first deadline runs."""
+    import mpmath  # noqa: F401
+
+    from difficulty.grading import compare  # noqa: F401
+
+
+def _limit_memory() -> None:
+    """Limit the address space, where the system can (not on macOS)."""
+    import resource
+
+    statm = Path("/proc/self/statm")
+    if not statm.exists():
+        return
+    taken = int(statm.read_text().split()[0]) * resource.getpagesize()
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY_BYTES,) * 2)

@@ -1,0 +1,107 @@
+"""One process a run folder: a lock file made atomically, with a heartbeat, good on NFS and Lustre.
+
+``flock`` alone is not enough: network file systems may grant it on two machines at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from difficulty.errors import RunError
+
+HEARTBEAT_S = 10.0
+STALE_S = 90.0
+"""Nine missed heartbeats: longer than a stalled network mount, shorter than a coffee."""
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a run folder for the length of the block.
+
+    Raises:
+        RunError: another living process holds it, or the folder cannot be written.
+    """
+    path = folder / ".lock"
+    _acquire(path)
+    stop = threading.Event()
+    beat = threading.Thread(target=_beat, args=(path, stop), daemon=True)
+    beat.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        beat.join()
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
+def _acquire(path: Path) -> None:
+    owner = {"host": socket.gethostname(), "pid": os.getpid(), "started": _start_time(os.getpid())}
+    for _ in range(2):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+        except FileExistsError:
+            _remove_if_stale(path)
+            continue
+        except OSError as error:
+            raise RunError(
+                f"cannot write {path.parent}: {error.strerror}. Choose another --run"
+            ) from error
+        with os.fdopen(handle, "w") as file:
+            file.write(json.dumps(owner))
+        return
+    raise RunError(f"{path.parent} is in use: the lock file changed hands. Try again")
+
+
+def _remove_if_stale(path: Path) -> None:
+    try:
+        owner = json.loads(path.read_text())
+        age = time.time() - path.stat().st_mtime
+    except FileNotFoundError:
+        return
+    except ValueError:
+        owner, age = {}, time.time() - path.stat().st_mtime
+    if _alive(owner, age):
+        raise RunError(
+            f"{path.parent} is in use by process {owner.get('pid', '?')} on "
+            f"{owner.get('host', 'an unknown machine')}. Wait for it, or choose another --run"
+        )
+    path.unlink(missing_ok=True)
+
+
+def _alive(owner: dict[str, Any], age_s: float) -> bool:
+    if owner.get("host") != socket.gethostname():
+        return age_s < STALE_S
+    pid = owner.get("pid")
+    if not isinstance(pid, int):
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return owner.get("started") == _start_time(pid)
+
+
+def _start_time(pid: int) -> str:
+    """Tells a process from a later one with the same number; empty where /proc is not there."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
+def _beat(path: Path, stop: threading.Event) -> None:
+    while not stop.wait(HEARTBEAT_S):
+        with contextlib.suppress(OSError):
+            os.utime(path)

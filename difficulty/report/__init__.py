@@ -1,0 +1,1 @@
+"""What a person sees: live progress, the terminal summary and the HTML page."""

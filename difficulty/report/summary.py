@@ -1,0 +1,266 @@
+"""What a run found, gathered once from its tables for the terminal, the page and ``--json``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from difficulty import levels, store
+from difficulty.export.trainers import TRAINERS
+from difficulty.export.write import export_file
+from difficulty.run_spec import RunSpec
+from difficulty.schema import OUTCOMES
+
+TRUNCATED_SHARE = 0.05
+"""Above this share of cut answers, levels say more about the token limit than about the model."""
+EXAMPLES_A_LEVEL = 2
+TEXT_SHOWN = 600
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelCount:
+    """One row of the level table."""
+
+    level: str
+    num_questions: int
+    share: float
+    """Of all profiled questions, 0 to 1."""
+    collapse: float | None
+    """Forecast collapse rate of the level at the run's group size; null without questions."""
+    kept: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportFile:
+    """A training file that was written."""
+
+    trainer: str
+    path: str
+    num_questions: int
+    keep_order: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """One question of a level with the answers that put it there."""
+
+    level: str
+    kind: str
+    prompt: str
+    gold: str
+    answers: list[tuple[str, str]]
+    """(outcome, start of the answer's text)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """Everything the report shows."""
+
+    run: str
+    dataset: str
+    model: str
+    settings: dict[str, str]
+    num_questions: int
+    num_copies: int
+    """Rows of the dataset behind the questions, duplicates included."""
+    set_aside: list[tuple[str, int]]
+    """(reason, rows)."""
+    outcomes: list[tuple[str, int]]
+    """(outcome, samples), all outcomes, zeros included."""
+    num_samples: int
+    levels: list[LevelCount]
+    num_without_level: int
+    level_moves: int
+    """Questions whose level would be another if truncated answers were left out."""
+    sources: list[tuple[str, dict[str, int]]]
+    """(source, level -> questions)."""
+    forecast: dict[str, Any]
+    num_kept: int
+    dropped: list[tuple[str, str, int]]
+    """(source, reason, questions)."""
+    exports: list[ExportFile]
+    examples: list[Example]
+    warnings: list[str]
+
+
+def summarize(run: store.RunFolder, spec: RunSpec) -> Summary:
+    """Gather the summary of a finished run.
+
+    Raises:
+        RunError: a table is missing.
+    """
+    for table in (run.questions, run.grades, run.profile, run.selection, run.forecast):
+        store.content_hash(table)
+    query = _Queries(run)
+    forecast = json.loads(run.forecast.read_text(encoding="utf-8"))
+    num_questions = store.num_rows(run.questions)
+    by_level = dict(query.rows("SELECT level, count(*) FROM profile GROUP BY 1"))
+    counts = [
+        _level_count(level, by_level, num_questions, forecast, spec) for level in levels.LEVELS
+    ]
+    found = dict(query.rows("SELECT outcome, count(*) FROM grades GROUP BY 1"))
+    outcomes: list[tuple[str, int]] = [(name, found.get(name, 0)) for name in OUTCOMES]
+    num_kept = query.number("SELECT count(*) FROM selection WHERE keep")
+    return Summary(
+        run=str(run),
+        dataset=spec.source.dataset,
+        model=spec.sampling.model,
+        settings=_settings(run, spec),
+        num_questions=num_questions,
+        num_copies=query.number("SELECT sum(num_copies)::BIGINT FROM questions"),
+        set_aside=query.rows(
+            "SELECT split_part(reason, ':', 1), count(*) FROM set_aside "
+            "GROUP BY 1 ORDER BY 2 DESC, 1"
+        ),
+        outcomes=outcomes,
+        num_samples=sum(found.values()),
+        levels=counts,
+        num_without_level=by_level.get(None, 0),
+        level_moves=query.number(
+            "SELECT count(*) FROM profile WHERE level IS NOT NULL "
+            "AND level IS DISTINCT FROM level_without_truncated"
+        ),
+        sources=_sources(query),
+        forecast=forecast,
+        num_kept=num_kept,
+        dropped=query.rows(
+            "SELECT source, drop_reason, count(*) FROM selection WHERE NOT keep "
+            "GROUP BY 1, 2 ORDER BY 1, 2"
+        ),
+        exports=_exports(run, spec),
+        examples=_examples(query),
+        warnings=_warnings(dict(outcomes), counts, forecast, num_kept),
+    )
+
+
+class _Queries:
+    """Short SQL over the tables of a run by name."""
+
+    def __init__(self, run: store.RunFolder) -> None:
+        self.connection = store.connect(run)
+        for name in ("questions", "set_aside", "grades", "profile", "selection"):
+            self.connection.from_parquet(str(getattr(run, name))).create_view(name)
+        self.connection.from_parquet([str(p) for p in run.completion_parts()]).create_view(
+            "completions"
+        )
+
+    def rows(self, sql: str) -> list[Any]:
+        return self.connection.execute(sql).fetchall()
+
+    def number(self, sql: str) -> int:
+        return int(self.rows(sql)[0][0] or 0)
+
+
+def _level_count(
+    level: str, by_level: dict[Any, int], total: int, forecast: dict[str, Any], spec: RunSpec
+) -> LevelCount:
+    count = by_level.get(level, 0)
+    return LevelCount(
+        level=level,
+        num_questions=count,
+        share=count / total,
+        collapse=(forecast.get("levels") or {}).get(level, {}).get("acr"),
+        kept=level in levels.parse_keep(spec.selection.keep),
+    )
+
+
+def _settings(run: store.RunFolder, spec: RunSpec) -> dict[str, str]:
+    sampling = spec.sampling
+    parts = run.completion_parts()
+    stamp = store.read_stamp(parts[0]) if parts else None
+    model = (stamp.extra if stamp else {}).get("model") or {}
+    return {
+        "answers a question (k)": str(sampling.k),
+        "group size in training (G)": str(spec.selection.group_size),
+        "temperature, top-p, top-k": f"{sampling.temperature}, {sampling.top_p}, {sampling.top_k}",
+        "new tokens at most": str(sampling.max_tokens),
+        "stop": ", ".join(map(repr, sampling.stop)) or "none",
+        "template, worked examples": f"{sampling.template}, {len(sampling.few_shot) // 2}",
+        "keep rule": spec.selection.keep,
+        "order": spec.selection.order,
+        "grader": spec.grading.grader,
+        "vLLM": str(model.get("vllm_version") or "unknown"),
+        "sampled": stamp.date if stamp else "",
+    }
+
+
+def _sources(query: _Queries) -> list[tuple[str, dict[str, int]]]:
+    found: dict[str, dict[str, int]] = {}
+    sql = "SELECT source, coalesce(level, 'none'), count(*) FROM profile GROUP BY ALL ORDER BY ALL"
+    for source, level, count in query.rows(sql):
+        found.setdefault(source, {})[level] = count
+    return list(found.items())
+
+
+def _exports(run: store.RunFolder, spec: RunSpec) -> list[ExportFile]:
+    paths = {name: export_file(run, name) for name in spec.export.trainers}
+    return [
+        ExportFile(
+            trainer=name,
+            path=str(path),
+            num_questions=store.num_rows(path),
+            keep_order=TRAINERS[name].keep_order,
+        )
+        for name, path in paths.items()
+        if path.exists()
+    ]
+
+
+def _examples(query: _Queries) -> list[Example]:
+    sql = f"""
+        WITH chosen AS (
+            SELECT question_id, level FROM profile WHERE level IS NOT NULL
+            QUALIFY {EXAMPLES_A_LEVEL} >=
+                row_number() OVER (PARTITION BY level ORDER BY question_id))
+        SELECT c.level, q.kind, left(q.prompt, {TEXT_SHOWN}), left(q.answer, 100),
+               list((g.outcome, left(coalesce(t.text, t.error, ''), {TEXT_SHOWN}))
+                    ORDER BY g.sample_index)
+        FROM chosen AS c JOIN questions AS q USING (question_id)
+        JOIN grades AS g USING (question_id)
+        JOIN completions AS t USING (question_id, sample_index)
+        GROUP BY ALL ORDER BY c.level, q.kind
+    """
+    return [
+        Example(
+            level=level, kind=kind, prompt=prompt, gold=gold, answers=[_pair(a) for a in answers]
+        )
+        for level, kind, prompt, gold, answers in query.rows(sql)
+    ]
+
+
+def _pair(value: Any) -> tuple[str, str]:
+    first, second = value.values() if isinstance(value, dict) else value
+    return str(first), str(second)
+
+
+def _warnings(
+    outcomes: dict[str, int], counts: list[LevelCount], forecast: dict[str, Any], num_kept: int
+) -> list[str]:
+    texts = []
+    total = sum(outcomes.values())
+    truncated = outcomes["truncated"] / total
+    if truncated > TRUNCATED_SHARE:
+        texts.append(
+            f"{truncated:.0%} of the answers were cut at the token limit and count as wrong. "
+            "Profile again with a larger --max-tokens before trusting the levels"
+        )
+    unknown = outcomes["failed"] + outcomes["grader_error"]
+    if unknown:
+        texts.append(
+            f"{unknown:,} of {total:,} answers are unknown ({outcomes['failed']:,} failed, "
+            f"{outcomes['grader_error']:,} grader errors): they are in no pass rate"
+        )
+    for level, meaning in (
+        ("L6", "too hard: no answer was right"),
+        ("L1", "too easy: every answer was right"),
+    ):
+        count = next(c for c in counts if c.level == level)
+        if count.share > 0.5:
+            texts.append(
+                f"{count.share:.0%} of the questions are {level} ({meaning}); most of a run on the "
+                "whole set would teach this model nothing"
+            )
+    if num_kept == 0:
+        texts.append("no question was kept: there is no training set")
+    return [*texts, *forecast.get("warnings", [])]

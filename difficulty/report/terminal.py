@@ -1,0 +1,165 @@
+"""The summary as it stands in the terminal at the end of a run."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from difficulty.report.summary import Summary
+
+BAR_WIDTH = 24
+
+
+def print_summary(summary: Summary, console: Console) -> None:
+    """Levels, forecast, what was dropped and why, warnings, files."""
+    console.print(
+        f"\n[bold]{summary.num_questions:,} questions[/], {summary.num_samples:,} answers of "
+        f"{escape(summary.model)}"
+    )
+    console.print(_outcome_line(summary))
+    console.print(level_table(summary))
+    console.print(forecast_table(summary.forecast))
+    _print_dropped(summary, console)
+    for text in summary.warnings:
+        console.print(f"[yellow]![/] {escape(text)}")
+    for file in summary.exports:
+        console.print(f"{file.num_questions:,} questions for {file.trainer}: {escape(file.path)}")
+    console.print(f"report: {escape(summary.run)}/report.html")
+
+
+def _outcome_line(summary: Summary) -> str:
+    parts = [f"{count:,} {name.replace('_', ' ')}" for name, count in summary.outcomes if count]
+    aside = sum(rows for _, rows in summary.set_aside)
+    more = f"; {aside:,} rows set aside" if aside else ""
+    return f"answers: {', '.join(parts)}{more}"
+
+
+def level_table(summary: Summary) -> Table:
+    """Counts by level, with a bar and the collapse rate forecast for each."""
+    table = Table(title="levels", title_justify="left", show_edge=False, pad_edge=False)
+    table.add_column("level")
+    table.add_column("questions", justify="right")
+    table.add_column("share", justify="right")
+    table.add_column("")
+    table.add_column("collapse", justify="right")
+    table.add_column("kept")
+    for row in summary.levels:
+        table.add_row(
+            row.level,
+            f"{row.num_questions:,}",
+            f"{row.share:.0%}",
+            bar(row.share),
+            rate(row.collapse),
+            "kept" if row.kept and row.num_questions else "",
+        )
+    if summary.num_without_level:
+        share = summary.num_without_level / summary.num_questions
+        table.add_row("none", f"{summary.num_without_level:,}", f"{share:.0%}", bar(share), "", "")
+    return table
+
+
+def forecast_table(forecast: dict[str, Any]) -> Table:
+    """Collapse rate before and after the filter, with its interval, what k leaves open, plug-in."""
+    size = forecast.get("group_size", "?")
+    table = Table(
+        title=f"forecast: share of groups of {size} that teach nothing",
+        title_justify="left",
+        show_edge=False,
+        pad_edge=False,
+    )
+    for name in (
+        "set",
+        "questions",
+        "collapse",
+        "95 % interval",
+        "left open by k",
+        "plug-in",
+    ):
+        table.add_column(name, justify="left" if name == "set" else "right", no_wrap=True)
+    names = (("pool", "all"), ("kept", "filtered"))
+    for key, label in names:
+        found = forecast.get(key)
+        if found and found["num_questions"]:
+            table.add_row(
+                label,
+                f"{found['num_questions']:,}",
+                rate(found["acr"]),
+                span(found["low"], found["high"]),
+                span(found["identified_low"], found["identified_high"]),
+                rate(found["plug_in"]),
+            )
+    return table
+
+
+def _print_dropped(summary: Summary, console: Console) -> None:
+    console.print(f"kept {summary.num_kept:,} of {summary.num_questions:,} questions")
+    if not summary.dropped:
+        return
+    reasons = sorted({reason for _, reason, _ in summary.dropped})
+    table = Table(title="dropped", title_justify="left", show_edge=False, pad_edge=False)
+    table.add_column("source")
+    for reason in reasons:
+        table.add_column(reason, justify="right")
+    for source in sorted({source for source, _, _ in summary.dropped}):
+        counts = {reason: count for name, reason, count in summary.dropped if name == source}
+        table.add_row(escape(source), *(f"{counts.get(reason, 0):,}" for reason in reasons))
+    console.print(table)
+
+
+def bar(share: float) -> str:
+    """A bar of up to ``BAR_WIDTH`` characters; anything above zero shows."""
+    width = round(share * BAR_WIDTH)
+    return "█" * max(width, 1 if share > 0 else 0)
+
+
+def rate(value: float | None) -> str:
+    """Two decimals, or a dash for what is unknown."""
+    return "-" if value is None else f"{value:.2f}"
+
+
+def span(low: float | None, high: float | None) -> str:
+    """``low to high``."""
+    return "-" if low is None or high is None else f"{low:.2f} to {high:.2f}"
+
+
+def print_check(found: dict[str, Any], console: Console) -> None:
+    """What ``difficulty check`` found."""
+    console.print(
+        f"{found['questions']:,} questions of {found['rows']:,} rows in {escape(found['dataset'])}"
+    )
+    for title in ("kinds", "sources", "set_aside"):
+        counts = ", ".join(f"{name} {count:,}" for name, count in found[title].items())
+        console.print(f"{title.replace('_', ' ')}: {escape(counts or 'none')}")
+    for row in found["first_set_aside"]:
+        console.print(f"  row {row['row']}: {escape(row['reason'])}")
+    if found["example"]:
+        console.print("\nthe first question as the model will see it:")
+        for turn in found["example"]["messages"]:
+            console.print(f"{turn['role']}: {escape(turn['content'])}")
+        console.print(f"gold ({found['example']['kind']}): {escape(found['example']['gold'])}")
+
+
+def print_audit(found: dict[str, Any], console: Console) -> None:
+    """What ``difficulty audit-grader`` found."""
+    console.print(
+        f"{found['agree']:,} of {found['cases']:,} cases agree; false credit "
+        f"{len(found['false_credit']):,}, false reject {len(found['false_reject']):,}"
+    )
+    for row in found["disagree"]:
+        console.print(
+            f"  {escape(str(row['id']))}: expected {row['expected']}, got {row['got']} "
+            f"({escape(row['reason'])})"
+        )
+
+
+def print_doctor(found: dict[str, Any], console: Console) -> None:
+    """What ``difficulty doctor`` found."""
+    for name in ("python", "platform", "engine", "gpus", "cores", "memory_gib", "disk_free_gib"):
+        console.print(f"{name.replace('_', ' '):<14} {escape(str(found[name]))}")
+    for package, version in found["packages"].items():
+        console.print(f"{package:<14} {version or '-'}")
+    for text in found["missing"]:
+        console.print(f"[yellow]![/] {escape(text)}")

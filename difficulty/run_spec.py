@@ -1,0 +1,353 @@
+"""The settings of a run, one section a stage, as they stand in ``run.toml``.
+
+A table's stamp holds the sections that its own stage and the stages before it used
+(``settings_through``): a new level cut leaves costly completions valid, a new temperature does not.
+No section ever holds a secret: API keys come from the environment and stay there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+import types
+import typing
+from dataclasses import dataclass, field
+from typing import Any
+
+from difficulty import levels, prompts
+from difficulty.errors import SettingsError
+
+
+@dataclass(frozen=True, kw_only=True)
+class FewShotTurn:
+    """One turn of the worked examples sent before each question."""
+
+    role: str
+    """``user`` or ``assistant``."""
+    content: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceSpec:
+    """Which questions, read how."""
+
+    dataset: str
+    """File, Hub name or built-in sample, as the user gave it."""
+    sha256: str
+    """Hash of the file's bytes (a Hub set: of name, split and revision)."""
+    columns: tuple[str, ...] = ()
+    """``role=column`` pairs that override the detected columns."""
+    split: str | None = None
+    limit: int | None = None
+    """Only the first so many rows; may grow."""
+    shard: str | None = None
+    """``I/N``: rows I-1, I-1+N, ... of the set, for array jobs."""
+    system_prompt: str | None = None
+    """For rows that bring none of their own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamplingSpec:
+    """What was asked of the model; every value is sent, none is left to a server's default."""
+
+    model: str
+    k: int = 5
+    """Answers drawn a question; may grow."""
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = -1
+    """-1: no limit (vLLM's own notation)."""
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    max_tokens: int = 2048
+    """New tokens an answer."""
+    stop: tuple[str, ...] = ()
+    seed: int = 0
+    """Each request's own seed is a hash of this, the question and the sample."""
+    template: str = prompts.DEFAULT_TEMPLATE
+    few_shot: tuple[FewShotTurn, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradingSpec:
+    """Which rules gave the verdicts."""
+
+    grader: str
+    """Version of the built-in grader."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BucketSpec:
+    """How verdicts become a level."""
+
+    min_graded: int | None = None
+    """Graded answers a question needs to have a level; null asks for all k."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectionSpec:
+    """Which questions are kept, and in what order."""
+
+    keep: str = "L2-L5"
+    pass_rate: str | None = None
+    """``LOW-HIGH``: keep by pass rate (both ends included) on top of the levels."""
+    quotas: tuple[str, ...] = ()
+    """``SOURCE=N``: at most N questions of a source."""
+    max_questions: int | None = None
+    order: str = "easy-to-hard"
+    seed: int = 0
+    group_size: int = 8
+    """Answers a question in training (G): the collapse probability is for this size."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportSpec:
+    """For which trainers files are written."""
+
+    trainers: tuple[str, ...] = ("trl", "verl", "ms-swift")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSpec:
+    """How the answers are fetched. Recorded, never compared: it does not change a result."""
+
+    endpoints: tuple[str, ...] = ()
+    servers: int = 1
+    """vLLM servers to start here when no endpoint is given."""
+    tensor_parallel_size: int = 1
+    max_model_len: int | None = None
+    """Context length of started servers; null leaves the model's own."""
+    concurrency: int | None = None
+    """Requests in flight a server; null: 64 on GPUs, 16 on a CPU."""
+    vllm_args: tuple[str, ...] = ()
+    """Further arguments for started servers, handed on as they are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSpec:
+    """Everything that changes a result, and how the answers were fetched."""
+
+    source: SourceSpec
+    sampling: SamplingSpec
+    grading: GradingSpec
+    bucket: BucketSpec = field(default_factory=BucketSpec)
+    selection: SelectionSpec = field(default_factory=SelectionSpec)
+    export: ExportSpec = field(default_factory=ExportSpec)
+    server: ServerSpec = field(default_factory=ServerSpec)
+
+    def __post_init__(self) -> None:
+        """Refuse, before anything starts, what cannot work."""
+        check(self)
+
+
+ORDER = ("source", "sampling", "grading", "bucket", "selection", "export")
+"""Sections in running order; ``server`` is outside: it is not compared."""
+
+MAY_GROW = {"sampling.k", "source.limit"}
+
+
+def check(spec: RunSpec) -> None:
+    """Raise ``SettingsError`` for settings that cannot give a profile."""
+    sampling = spec.sampling
+    if sampling.k < 1:
+        raise SettingsError(f"k is too small: {sampling.k}. Draw at least 1 answer (--k 5)")
+    if not 0 <= sampling.temperature <= 10:
+        raise SettingsError(
+            f"temperature is out of range: {sampling.temperature}. Use the one of your training, "
+            "such as --temperature 1.0"
+        )
+    if sampling.temperature == 0 and sampling.k > 1:
+        raise SettingsError(
+            f"temperature 0 with k = {sampling.k}: all answers would be identical. "
+            "Use the temperature you will train with, such as --temperature 1.0"
+        )
+    if not 0 < sampling.top_p <= 1:
+        raise SettingsError(f"top_p is out of range: {sampling.top_p}. Use a value in (0, 1]")
+    if sampling.max_tokens < 1:
+        raise SettingsError(
+            f"max_tokens is too small: {sampling.max_tokens}. Use --max-tokens 2048"
+        )
+    if spec.source.limit is not None and spec.source.limit < 1:
+        raise SettingsError(f"limit is too small: {spec.source.limit}. Use --limit 1 or more")
+    prompts.find_template(sampling.template)
+    _check_selection(spec)
+
+
+def _check_selection(spec: RunSpec) -> None:
+    selection = spec.selection
+    if selection.group_size < 2:
+        raise SettingsError(
+            f"group size is too small: {selection.group_size}. GRPO compares answers inside a "
+            "group: use at least --group-size 2"
+        )
+    min_graded = spec.bucket.min_graded
+    if min_graded is not None and not 1 <= min_graded <= spec.sampling.k:
+        raise SettingsError(
+            f"min-graded is out of range: {min_graded} of k = {spec.sampling.k}. "
+            f"Use 1 to {spec.sampling.k}"
+        )
+    kept = levels.parse_keep(selection.keep)
+    counts = range(min_graded or spec.sampling.k, spec.sampling.k + 1)
+    reachable = {level for count in counts for level in levels.reachable_levels(count)}
+    if not reachable.intersection(kept):
+        raise SettingsError(
+            f"keep rule {selection.keep} can keep nothing: k = {spec.sampling.k} reaches only "
+            f"{levels.format_keep(tuple(sorted(reachable)))}. Choose other levels or a larger --k"
+        )
+    if selection.pass_rate is not None:
+        parse_band(selection.pass_rate)
+    for quota in selection.quotas:
+        parse_quota(quota)
+
+
+def parse_band(text: str) -> tuple[float, float]:
+    """``"0.2-0.8"`` -> (0.2, 0.8).
+
+    Raises:
+        SettingsError: not two numbers in 0..1 with low <= high.
+    """
+    low, _, high = text.partition("-")
+    try:
+        band = float(low), float(high)
+    except ValueError:
+        band = (1.0, 0.0)
+    if not 0 <= band[0] <= band[1] <= 1:
+        raise SettingsError(
+            f"pass-rate band cannot be read: {text!r}. Write LOW-HIGH, as in 0.2-0.8"
+        )
+    return band
+
+
+def parse_quota(text: str) -> tuple[str, int]:
+    """``"medqa=100"`` -> ("medqa", 100).
+
+    Raises:
+        SettingsError: no ``=``, or not a whole number of at least 0.
+    """
+    source, _, number = text.rpartition("=")
+    if not source or not number.isdecimal():
+        raise SettingsError(f"quota cannot be read: {text!r}. Write SOURCE=N, as in medqa=100")
+    return source, int(number)
+
+
+def settings_through(spec: RunSpec, section: str) -> dict[str, Any]:
+    """The settings, as ``section.key`` -> value, that ``section`` and all before it used."""
+    used = ORDER[: ORDER.index(section) + 1]
+    return {
+        f"{name}.{key}": value
+        for name in used
+        for key, value in section_as_dict(getattr(spec, name)).items()
+    }
+
+
+def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """Keys whose values differ, in the order of the new settings."""
+    keys = [*new, *(key for key in old if key not in new)]
+    return [key for key in keys if old.get(key) != new.get(key)]
+
+
+def describe_differences(old: dict[str, Any], new: dict[str, Any]) -> str:
+    """``temperature 1.0 -> 0.7, ...`` for a message; long values are cut."""
+    parts = [
+        f"{key} {_short(old.get(key))} -> {_short(new.get(key))}" for key in differences(old, new)
+    ]
+    return ", ".join(parts)
+
+
+def _short(value: object) -> str:
+    text = "none" if value is None else str(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def section_as_dict(section: Any) -> dict[str, Any]:
+    """Plain values (lists, dicts) of one section; ``None`` is left out (TOML has no null)."""
+    plain = dataclasses.asdict(section)
+    return {key: _plain(value) for key, value in plain.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def to_toml(spec: RunSpec) -> str:
+    """The text of ``run.toml``."""
+    import tomli_w
+
+    return tomli_w.dumps(
+        {f.name: section_as_dict(getattr(spec, f.name)) for f in dataclasses.fields(spec)}
+    )
+
+
+def from_toml(text: str, *, name: str) -> RunSpec:
+    """Read ``run.toml`` back.
+
+    Raises:
+        SettingsError: not TOML, an unknown section or key, or a value of another type.
+    """
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(
+            f"{name} is not valid TOML: {error}. Correct it or start a new run"
+        ) from error
+    hints = typing.get_type_hints(RunSpec)
+    unknown = [key for key in tables if key not in hints]
+    if unknown:
+        raise SettingsError(
+            f"{name} has an unknown section: [{unknown[0]}]. Known: {', '.join(hints)}"
+        )
+    missing = [key for key in ("source", "sampling", "grading") if key not in tables]
+    if missing:
+        raise SettingsError(f"{name} misses a section: [{missing[0]}]. Start a new run")
+    sections = {
+        key: section_from_dict(hints[key], value, name=name) for key, value in tables.items()
+    }
+    return RunSpec(**sections)
+
+
+def section_from_dict(section_type: Any, values: dict[str, Any], *, name: str) -> Any:
+    """Build one section from plain values.
+
+    Raises:
+        SettingsError: unknown or missing key, or a value of another type; names the key.
+    """
+    typed = typed_values(section_type, values, name=name)
+    required = [
+        f.name
+        for f in dataclasses.fields(section_type)
+        if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+    ]
+    missing = [key for key in required if key not in values]
+    if missing:
+        raise SettingsError(f"{name} misses a setting: {missing[0]}. Add it")
+    return section_type(**typed)
+
+
+def typed_values(section_type: Any, values: dict[str, Any], *, name: str) -> dict[str, Any]:
+    """Some settings of one section, checked against its types; TOML arrays become tuples.
+
+    Raises:
+        SettingsError: unknown key or a value of another type; names the key.
+    """
+    hints = typing.get_type_hints(section_type)
+    unknown = [key for key in values if key not in hints]
+    if unknown:
+        raise SettingsError(
+            f"{name} has an unknown setting: {unknown[0]}. Known here: {', '.join(hints)}"
+        )
+    return {key: _typed(hints[key], value, f"{name}: {key}") for key, value in values.items()}
+
+
+def _typed(hint: Any, value: Any, name: str) -> Any:
+    if isinstance(hint, types.UnionType):
+        hint = next(part for part in typing.get_args(hint) if part is not type(None))
+    if typing.get_origin(hint) is tuple and isinstance(value, list):
+        return tuple(_typed(typing.get_args(hint)[0], item, name) for item in value)
+    if dataclasses.is_dataclass(hint) and isinstance(value, dict):
+        return section_from_dict(hint, value, name=name)
+    if hint is float and type(value) is int:
+        return float(value)
+    if type(value) is not hint:
+        wanted = getattr(hint, "__name__", str(hint))
+        raise SettingsError(f"{name} has a value of another type: {value!r}. Give a {wanted}")
+    return value

@@ -1,0 +1,138 @@
+"""Crash-safe log of finished answers: at most what was in flight is lost, at any byte of a kill.
+
+One record a line: length and CRC-32 of the payload as eight hex digits each, then the payload, a
+JSON object without newlines. A record that is torn or damaged fails its checksum and its answer is
+owed again; since payloads hold no newline, reading resumes at the next line.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from difficulty import store
+from difficulty.schema import Completion
+
+SYNC_EVERY_S = 2.0
+"""A kill loses nothing that was written; only a power cut can lose what was not yet synced."""
+
+
+class Journal:
+    """Append-only segment of one sampling process. Never reopened: a resume starts a new one."""
+
+    def __init__(self, folder: Path, *, header: dict[str, Any]) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / f"journal-{_next_number(folder):06d}.log"
+        self._handle = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND, 0o644)
+        self._synced = time.monotonic()
+        self._write(header)
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            os.fsync(self._handle)
+        finally:
+            os.close(self._handle)
+
+    def append(self, completions: list[Completion]) -> None:
+        """Write the answers of one request at once.
+
+        Raises:
+            RunError: the disk is full or gone.
+        """
+        try:
+            for completion in completions:
+                self._write(dataclasses.asdict(completion))
+            if time.monotonic() - self._synced > SYNC_EVERY_S:
+                os.fsync(self._handle)
+                self._synced = time.monotonic()
+        except OSError as error:
+            raise store.disk_error(self.path, error) from error
+
+    def _write(self, record: dict[str, Any]) -> None:
+        line = encode(record)
+        written = os.write(self._handle, line)
+        while written < len(line):
+            written += os.write(self._handle, line[written:])
+
+
+def encode(record: dict[str, Any]) -> bytes:
+    """One journal line."""
+    payload = json.dumps(record, ensure_ascii=True).encode("ascii")
+    return b"%08x %08x %s\n" % (len(payload), zlib.crc32(payload), payload)
+
+
+def decode(line: bytes) -> dict[str, Any] | None:
+    """The record of one line, or None if the line is torn or damaged."""
+    payload = line[18:-1]
+    if not line.endswith(b"\n") or line[:18] != b"%08x %08x " % (len(payload), zlib.crc32(payload)):
+        return None
+    record = json.loads(payload)
+    return record if isinstance(record, dict) else None
+
+
+def read_segment(path: Path) -> tuple[dict[str, Any] | None, Iterator[Completion]]:
+    """(header, answers) of one segment; no header if the process died before writing it."""
+    with path.open("rb") as file:
+        header = decode(file.readline())
+    return header, _completions(path)
+
+
+def _completions(path: Path) -> Iterator[Completion]:
+    with path.open("rb") as file:
+        file.readline()
+        for line in file:
+            record = decode(line)
+            if record is not None:
+                yield Completion(**record)
+
+
+def seal(folder: Path) -> None:
+    """Turn every segment into a Parquet part of the same number, then delete the segment.
+
+    A crash between the two steps leaves a segment whose part is already there: it is deleted
+    without being read again, so no answer is ever counted twice.
+    """
+    for segment in sorted(folder.glob("journal-*.log")):
+        part = folder / f"part-{_number(segment):06d}.parquet"
+        if not part.exists():
+            header, completions = read_segment(segment)
+            _write_part(part, header or {}, completions)
+        segment.unlink()
+
+
+def _write_part(part: Path, header: dict[str, Any], completions: Iterator[Completion]) -> None:
+    first = next(completions, None)
+    if first is None:
+        return
+    stamp = store.Stamp(
+        settings=header.get("settings", {}), inputs={}, extra=header.get("extra", {})
+    )
+    with store.TableWriter(part, store.table_schema(Completion), stamp) as table:
+        table.write_rows([first])
+        table.write_rows(completions)
+
+
+def _number(path: Path) -> int:
+    return int(path.stem.rpartition("-")[2])
+
+
+def _next_number(folder: Path) -> int:
+    taken = [
+        _number(p) for pattern in ("journal-*.log", "part-*.parquet") for p in folder.glob(pattern)
+    ]
+    return max(taken, default=0) + 1

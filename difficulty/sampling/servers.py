@@ -1,0 +1,295 @@
+"""Start vLLM servers on this machine, wait for their first token, and leave none behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from difficulty.errors import ServerError
+from difficulty.run_spec import RunSpec
+from difficulty.sampling import client
+
+if TYPE_CHECKING:
+    import aiohttp
+
+START_TIMEOUT_S = 1800.0
+"""Large models take many minutes to load; a server that dies is noticed at once."""
+POLL_S = 0.5
+QUIET_ENVIRONMENT = {
+    "VLLM_NO_USAGE_STATS": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "DO_NOT_TRACK": "1",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What servers are placed on."""
+
+    num_gpus: int
+    num_cores: int
+    memory_gib: float
+
+
+def this_machine() -> Machine:
+    """GPUs (as nvidia-smi or CUDA_VISIBLE_DEVICES tell), usable cores, memory."""
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return Machine(
+        num_gpus=len(visible_gpus()), num_cores=len(usable_cores()), memory_gib=pages / 2**30
+    )
+
+
+def visible_gpus() -> list[str]:
+    """Identifiers for CUDA_VISIBLE_DEVICES, empty where there is no GPU."""
+    if shutil.which("nvidia-smi") is None:
+        return []
+    listed = subprocess.run(
+        ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = listed.stdout.split() if listed.returncode == 0 else []
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return found if chosen is None else [gpu for gpu in chosen.split(",") if gpu]
+
+
+def usable_cores() -> list[int]:
+    """Cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def engine_installed() -> bool:
+    """Is vLLM importable here? Looks for it without importing it."""
+    return importlib.util.find_spec("vllm") is not None
+
+
+def server_command(spec: RunSpec, *, port: int, machine: Machine) -> list[str]:
+    """The command line of one vLLM server, bound to loopback."""
+    server, sampling = spec.server, spec.sampling
+    command = [
+        *(sys.executable, "-m", "vllm.entrypoints.openai.api_server"),
+        *("--model", sampling.model, "--served-model-name", sampling.model),
+        *("--host", "127.0.0.1", "--port", str(port)),
+        *("--tensor-parallel-size", str(server.tensor_parallel_size)),
+        *("--generation-config", "vllm", "--enable-prefix-caching"),
+    ]
+    if server.max_model_len is not None:
+        command += ["--max-model-len", str(server.max_model_len)]
+    if machine.num_gpus == 0:
+        command += ["--dtype", "float32", "--enforce-eager"]
+    return [*command, *server.vllm_args]
+
+
+def server_environment(
+    spec: RunSpec, *, number: int, machine: Machine, gpus: list[str], cores: list[int]
+) -> dict[str, str]:
+    """What server ``number`` (from 0) gets on top of ours: its own GPUs, or its own cores."""
+    size, count = spec.server.tensor_parallel_size, spec.server.servers
+    if machine.num_gpus > 0:
+        mine = gpus[number * size : (number + 1) * size]
+        return {**QUIET_ENVIRONMENT, "CUDA_VISIBLE_DEVICES": ",".join(mine)}
+    ranks = count * size
+    share = max(1, len(cores) // ranks)
+    groups = [
+        cores[(rank * share) % len(cores) :][:share]
+        for rank in range(number * size, (number + 1) * size)
+    ]
+    cache_gib = max(1, min(8, int(machine.memory_gib / (4 * count))))
+    return {
+        **QUIET_ENVIRONMENT,
+        "VLLM_CPU_OMP_THREADS_BIND": "|".join(",".join(map(str, group)) for group in groups),
+        "VLLM_CPU_KVCACHE_SPACE": os.environ.get("VLLM_CPU_KVCACHE_SPACE", str(cache_gib)),
+    }
+
+
+def check_before_start(spec: RunSpec, machine: Machine) -> None:
+    """Refuse what is known to fail, before the engine takes a minute to say so.
+
+    Raises:
+        ServerError: no engine here, too few GPUs, an unreadable model folder, or a head count that
+            the tensor-parallel size does not divide.
+    """
+    size, count = spec.server.tensor_parallel_size, spec.server.servers
+    if size < 1 or count < 1:
+        raise ServerError(
+            f"servers cannot be started: --servers {count}, --tensor-parallel-size {size}. "
+            "Use 1 or more"
+        )
+    if not engine_installed():
+        raise ServerError(
+            "no engine: vLLM is not installed here. Run make setup, or point --endpoint at a "
+            "running server"
+        )
+    if 0 < machine.num_gpus < count * size:
+        raise ServerError(
+            f"too few GPUs: {count} servers of {size} need {count * size}, found "
+            f"{machine.num_gpus}. Lower --servers or --tensor-parallel-size"
+        )
+    _check_model_folder(spec.sampling.model, size)
+
+
+def _check_model_folder(model: str, size: int) -> None:
+    folder = Path(model)
+    if not folder.is_dir():
+        if model.startswith(("/", ".", "~")) or len(folder.parts) > 2:
+            raise ServerError(f"model folder is missing: {folder}. Check --model")
+        return
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ServerError(
+            f"model folder has no readable config.json: {folder}. "
+            "Give a folder in transformers' format"
+        ) from error
+    heads = config.get("num_attention_heads")
+    if isinstance(heads, int) and heads % size:
+        raise ServerError(
+            f"tensor-parallel size {size} does not divide the model's {heads} attention heads. "
+            f"Use one of {', '.join(str(n) for n in range(1, heads + 1) if heads % n == 0)}"
+        )
+
+
+@dataclass
+class Server:
+    """A started server."""
+
+    process: subprocess.Popen[bytes]
+    url: str
+    log: Path
+
+    def stop(self) -> None:
+        """End the server and everything it started."""
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        try:
+            self.process.wait(15)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, 9)
+            self.process.wait()
+
+
+@contextlib.contextmanager
+def running_servers(
+    spec: RunSpec, logs: Path, *, say: Callable[[str], None]
+) -> Iterator[list[str]]:
+    """Start the servers that the settings ask for; hand out their addresses; end them afterwards.
+
+    Raises:
+        ServerError: the engine is missing or did not come up; carries the server's own last words.
+    """
+    machine = this_machine()
+    check_before_start(spec, machine)
+    logs.mkdir(parents=True, exist_ok=True)
+    started: list[Server] = []
+    try:
+        for number in range(spec.server.servers):
+            started.append(_start(spec, number, machine, logs))
+        where = f"{machine.num_gpus} GPUs" if machine.num_gpus else f"{machine.num_cores} CPU cores"
+        say(
+            f"starting {len(started)} vLLM server(s), tensor-parallel size "
+            f"{spec.server.tensor_parallel_size}, on {where}; log: {started[0].log}"
+        )
+        begin = time.monotonic()
+        asyncio.run(_wait_for_all(started, spec.sampling.model))
+        say(f"servers answer after {time.monotonic() - begin:.0f} s")
+        yield [server.url for server in started]
+    finally:
+        for server in started:
+            server.stop()
+
+
+def _start(spec: RunSpec, number: int, machine: Machine, logs: Path) -> Server:
+    port = _free_port()
+    environment = server_environment(
+        spec, number=number, machine=machine, gpus=visible_gpus(), cores=usable_cores()
+    )
+    log = logs / f"server-{number}.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "difficulty.sampling.guard"),
+                *server_command(spec, port=port, machine=machine),
+            ],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**_without_our_key(os.environ), **environment},
+            start_new_session=True,
+        )
+    return Server(process=process, url=f"http://127.0.0.1:{port}/v1", log=log)
+
+
+def _without_our_key(environment: os._Environ[str]) -> dict[str, str]:
+    """A started server needs no key, and must not print one."""
+    return {key: value for key, value in environment.items() if key != client.API_KEY_VARIABLE}
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+async def _wait_for_all(servers: list[Server], model: str) -> None:
+    async with client.open_session(len(servers)) as session:
+        for server in servers:
+            await _wait_for_first_token(session, server, model)
+
+
+async def _wait_for_first_token(session: aiohttp.ClientSession, server: Server, model: str) -> None:
+    """A healthy address is not enough: engines can be dead behind one."""
+    import aiohttp
+
+    deadline = time.monotonic() + START_TIMEOUT_S
+    body = {"model": model, "messages": [{"role": "user", "content": "1"}], "max_tokens": 1}
+    while time.monotonic() < deadline:
+        if server.process.poll() is not None:
+            raise ServerError(
+                f"the vLLM server stopped while starting: {last_words(server.log)}. "
+                f"Its whole log: {server.log}"
+            )
+        try:
+            async with session.post(f"{server.url}/chat/completions", json=body) as reply:
+                if reply.status == 200:
+                    return
+                if reply.status < 500 and reply.status != 404:
+                    text = " ".join((await reply.text()).split())[:300]
+                    raise ServerError(
+                        f"the vLLM server refuses a first token: {text}. Log: {server.log}"
+                    )
+        except aiohttp.ClientError:
+            pass
+        await asyncio.sleep(POLL_S)
+    raise ServerError(
+        f"the vLLM server gave no token within {START_TIMEOUT_S:.0f} s. See {server.log}"
+    )
+
+
+def last_words(log: Path) -> str:
+    """The most telling line near the end of a server's log: the last error, else the last line."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - 20_000))
+            lines = file.read().decode("utf-8", "replace").splitlines()
+    except OSError:
+        return "no log"
+    lines = [line.strip() for line in lines if line.strip()]
+    errors = [line for line in lines if "Error" in line and "Traceback" not in line]
+    line = (errors or lines or ["it printed nothing"])[-1]
+    return line if len(line) <= 300 else line[:297] + "..."

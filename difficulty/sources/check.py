@@ -1,0 +1,59 @@
+"""Pre-flight: read a dataset as a run would, and count what would become of each row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from difficulty import prompts
+from difficulty.run_spec import SourceSpec
+from difficulty.schema import Question
+from difficulty.sources.dataset import find_dataset
+from difficulty.sources.load import read_all
+
+ROWS_SHOWN = 20
+
+
+def check_dataset(dataset: str, source: dict[str, Any], *, template: str) -> dict[str, Any]:
+    """Counts of questions by kind and source, rows set aside with reasons, and one prompt.
+
+    Duplicates and conflicting golds are found when a run is made; here ids are only counted.
+
+    Raises:
+        InputError: the dataset is missing or empty, or a needed column is not there.
+    """
+    found = find_dataset(dataset, split=source.get("split"))
+    spec = SourceSpec(dataset=dataset, sha256=found.sha256, **source)
+    kinds: Counter[str] = Counter()
+    sources: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    aside: list[dict[str, Any]] = []
+    example: dict[str, Any] | None = None
+    for row, item in read_all(found, spec):
+        if isinstance(item, Question):
+            kinds[item.kind] += 1
+            sources[item.source] += 1
+            example = example or _example(item, template)
+        else:
+            reasons[item.reason.partition(":")[0]] += 1
+            if len(aside) < ROWS_SHOWN:
+                aside.append({"row": row.number, "reason": item.reason})
+    return {
+        "dataset": dataset,
+        "rows": kinds.total() + reasons.total(),
+        "questions": kinds.total(),
+        "kinds": dict(kinds.most_common()),
+        "sources": dict(sources.most_common()),
+        "set_aside": dict(reasons.most_common()),
+        "first_set_aside": aside,
+        "example": example,
+    }
+
+
+def _example(question: Question, template: str) -> dict[str, Any]:
+    return {
+        "messages": prompts.messages(question, template=template),
+        "kind": question.kind,
+        "gold": question.answer,
+        "aliases": list(question.aliases),
+    }

@@ -1,0 +1,188 @@
+"""A dataset -> questions.parquet and set_aside.parquet, streamed; every row ends in one of the two.
+
+Exact duplicates become one question with num_copies; the same question with another gold is set
+aside, each of its rows, since nobody here can know which gold is right.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import difficulty.store as store
+from difficulty.errors import InputError
+from difficulty.grading import check_gold
+from difficulty.run_spec import RunSpec, SourceSpec, settings_through
+from difficulty.schema import Question, SetAside
+from difficulty.sources.columns import ColumnMap, find_columns
+from difficulty.sources.dataset import Dataset, RawRow, find_dataset
+from difficulty.sources.families import family_of, rearrange
+from difficulty.sources.questions import RowProblem, read_question
+
+PEEK_ROWS = 100
+"""Rows looked at to learn the columns: JSON lines may differ from row to row."""
+
+DEDUPLICATE = """
+    WITH copies AS (
+        SELECT question_id, min(row) AS row, count(*) AS num_copies,
+               count(DISTINCT gold) AS num_golds
+        FROM read_parquet($raw) GROUP BY question_id)
+    SELECT raw.* EXCLUDE (num_copies), copies.num_copies
+    FROM read_parquet($raw) AS raw JOIN copies USING (question_id, row)
+    WHERE num_golds = 1 ORDER BY row
+"""
+CONFLICTING = """
+    SELECT source, row, raw,
+           'conflicting_gold: ' || num_golds || ' golds for one question' AS reason
+    FROM read_parquet($raw) JOIN (
+        SELECT question_id, count(DISTINCT gold) AS num_golds
+        FROM read_parquet($raw) GROUP BY question_id) USING (question_id)
+    WHERE num_golds > 1 ORDER BY row
+"""
+
+
+def load_questions(
+    run: store.RunFolder, spec: RunSpec, *, on_row: Callable[[int], None] = lambda _: None
+) -> None:
+    """Write questions.parquet and set_aside.parquet of a run; ``on_row`` sees the rows read so far.
+
+    Raises:
+        InputError: the dataset is missing or empty, a needed column is not there, or no row of it
+            is a usable question.
+    """
+    dataset = find_dataset(spec.source.dataset, split=spec.source.split)
+    if dataset.sha256 != spec.source.sha256:
+        raise InputError(
+            f"dataset {spec.source.dataset} has changed since this run was made. "
+            "Start a new run with another --run, or bring the old file back"
+        )
+    stamp = store.Stamp(settings=settings_through(spec, "source"), inputs={})
+    staged = run.root / ".questions.staged.parquet"
+    try:
+        with store.TableWriter(run.set_aside, store.table_schema(SetAside), stamp) as aside:
+            _stage_rows(dataset, spec.source, staged, aside, on_row)
+            _write_questions(run, staged, aside, stamp)
+    finally:
+        staged.unlink(missing_ok=True)
+
+
+def read_all(dataset: Dataset, source: SourceSpec) -> Iterator[tuple[RawRow, Question | SetAside]]:
+    """Every row of the dataset that the run asks for, as a question or set aside.
+
+    Raises:
+        InputError: the dataset is empty, or a needed column is not there.
+    """
+    rows = _wanted(dataset.rows(), source)
+    first = list(itertools.islice(rows, PEEK_ROWS))
+    if not first:
+        raise InputError(f"dataset {source.dataset} is empty: found no row. Check the file")
+    present = dict.fromkeys(key for row in first if not row.problem for key in row.values)
+    family = family_of(set(present))
+    if family is not None:
+        present |= dict.fromkeys(("prompt", "choices", "answer"))
+    columns = find_columns(present, source.columns)
+    for row in itertools.chain(first, rows):
+        yield row, _read(row, columns, family, dataset.name, source)
+
+
+def _wanted(rows: Iterator[RawRow], source: SourceSpec) -> Iterator[RawRow]:
+    rows = itertools.islice(rows, source.limit)
+    if source.shard is None:
+        return rows
+    index, count = parse_shard(source.shard)
+    return (row for row in rows if row.number % count == index - 1)
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """``"2/8"`` -> (2, 8).
+
+    Raises:
+        InputError: not I/N with 1 <= I <= N.
+    """
+    index, _, count = text.partition("/")
+    if index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count):
+        return int(index), int(count)
+    raise InputError(f"shard cannot be read: {text!r}. Write I/N with I from 1 to N, as in 2/8")
+
+
+def _read(
+    row: RawRow, columns: ColumnMap, family: str | None, name: str, source: SourceSpec
+) -> Question | SetAside:
+    try:
+        if row.problem is not None:
+            raise RowProblem(row.problem)
+        question = read_question(
+            rearrange(family, row.values), columns, source=name, system_prompt=source.system_prompt
+        )
+        fault = check_gold(question)
+        if fault is not None:
+            raise RowProblem(f"gold_fails_itself: {fault}")
+    except RowProblem as problem:
+        return SetAside(source=name, row=row.number, reason=str(problem), raw=_raw(row))
+    return question
+
+
+def _raw(row: RawRow) -> str:
+    return json.dumps(row.values, ensure_ascii=False, default=str)
+
+
+def _staged_schema() -> Any:
+    import pyarrow as pa
+
+    schema = store.table_schema(Question)
+    for extra in (("row", pa.int64()), ("gold", pa.string()), ("raw", pa.string())):
+        schema = schema.append(pa.field(*extra, nullable=False))
+    return schema
+
+
+def _stage_rows(
+    dataset: Dataset,
+    source: SourceSpec,
+    staged: Path,
+    aside: store.TableWriter,
+    on_row: Callable[[int], None],
+) -> None:
+    import pyarrow as pa
+
+    schema = _staged_schema()
+    question_schema = store.table_schema(Question)
+    count = 0
+    with store.TableWriter(staged, schema, None) as table:
+        for chunk in store.in_chunks(read_all(dataset, source), store.BATCH_ROWS):
+            aside.write_rows(found for _, found in chunk if isinstance(found, SetAside))
+            good = [(row, found) for row, found in chunk if isinstance(found, Question)]
+            batch = store.rows_to_batch([found for _, found in good], question_schema)
+            extras = [
+                pa.array([row.number for row, _ in good], pa.int64()),
+                pa.array([_gold_key(found) for _, found in good], pa.string()),
+                pa.array([_raw(row) for row, _ in good], pa.string()),
+            ]
+            table.write_batch(pa.RecordBatch.from_arrays([*batch.columns, *extras], schema=schema))
+            count += len(chunk)
+            on_row(count)
+
+
+def _gold_key(question: Question) -> str:
+    gold = [question.kind, question.answer, sorted(question.aliases), question.tolerance]
+    return json.dumps(gold, ensure_ascii=False)
+
+
+def _write_questions(
+    run: store.RunFolder, staged: Path, aside: store.TableWriter, stamp: store.Stamp
+) -> None:
+    connection = store.connect(run)
+    raw = {"raw": str(staged)}
+    schema = store.table_schema(Question)
+    for batch in store.stream(connection, CONFLICTING, raw):
+        aside.write_batch(batch.select(aside.schema.names))
+    with store.TableWriter(run.questions, schema, stamp) as table:
+        for batch in store.stream(connection, DEDUPLICATE, raw):
+            table.write_batch(batch.select(schema.names))
+        if table.num_rows == 0:
+            raise InputError(
+                f"no usable question: all {aside.num_rows} rows were set aside. "
+                "See why with: difficulty check DATASET"
+            )

@@ -1,0 +1,429 @@
+"""Every stage in running order: what it reads, what it writes, one call.
+
+A stage is done when its table is there with the stamp that the present settings and inputs give;
+then it says so and does nothing. Otherwise it builds the table anew, whole or not at all.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from difficulty import curriculum, levels, pass_rates, run_spec, store
+from difficulty.errors import RunError, SettingsError
+from difficulty.export.trainers import find_trainer
+from difficulty.export.write import export_file, write_export
+from difficulty.report.live import Live
+from difficulty.run_spec import RunSpec, settings_through
+from difficulty.schema import Completion, Grade, PassRate, Question, Selection
+from difficulty.store import RunFolder, Stamp
+
+if TYPE_CHECKING:
+    from difficulty.forecast import Counts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """One step of the pipeline."""
+
+    name: str
+    reads: str
+    writes: str
+    output: Callable[[RunFolder], Path]
+    run: Callable[[RunFolder, RunSpec, Live], None]
+
+
+def prepare(run: RunFolder, spec: RunSpec, live: Live) -> None:
+    """Dataset -> questions.parquet, set_aside.parquet; each gold is graded against itself."""
+    from difficulty.sources import load_questions
+
+    wanted = settings_through(spec, "source")
+    if _current(run.questions, wanted, {}, live) and run.set_aside.exists():
+        return
+    with live.bar("reading questions", 0) as update:
+        load_questions(run, spec, on_row=lambda rows: update(rows, f"{rows:,} rows"))
+    aside = store.num_rows(run.set_aside)
+    live.say(
+        f"{store.num_rows(run.questions):,} questions"
+        + (f"; {aside:,} rows set aside (see set_aside.parquet)" if aside else "")
+    )
+
+
+def sample(run: RunFolder, spec: RunSpec, live: Live) -> None:
+    """questions.parquet -> completions/: k answers a question, failures recorded as such."""
+    from difficulty.sampling.draw import draw, num_owed
+    from difficulty.sampling.journal import seal
+
+    prepare(run, spec, live)
+    seal(run.completions)
+    wanted = store.num_rows(run.questions) * spec.sampling.k
+    owed = num_owed(run, spec)
+    if owed and owed < wanted:
+        live.say(f"{wanted - owed:,} of {wanted:,} samples are there; drawing the other {owed:,}")
+    draw(run, spec, say=live.say, bar=live.bar)
+    still = num_owed(run, spec)
+    if still:
+        raise RunError(
+            f"{still:,} of {wanted:,} samples are missing after sampling. "
+            "Run the same command again"
+        )
+
+
+def grade(run: RunFolder, spec: RunSpec, live: Live) -> None:
+    """completions/ -> grades.parquet: one verdict a sample."""
+    require_complete(run, spec)
+    settings = settings_through(spec, "grading")
+    inputs = {
+        "questions": store.content_hash(run.questions),
+        "completions": store.completions_hash(run),
+    }
+    if _current(run.grades, settings, inputs, live):
+        return
+    total = store.num_rows(run.questions) * spec.sampling.k
+    stamp = Stamp(settings=settings, inputs=inputs)
+    with (
+        store.TableWriter(run.grades, store.table_schema(Grade), stamp) as table,
+        live.bar("grading", total) as update,
+    ):
+        for grades in store.in_chunks(_grades(run, spec, total), store.BATCH_ROWS):
+            table.write_rows(grades)
+            update(table.num_rows, "")
+        if table.num_rows != total:
+            raise RunError(
+                f"{table.num_rows:,} grades for {total:,} samples. Run difficulty sample {run}"
+            )
+
+
+SAMPLES = """
+    SELECT c.*, q FROM read_parquet($completions) AS c
+    JOIN read_parquet($questions) AS q USING (question_id)
+    WHERE c.sample_index < $k
+"""
+
+
+def _grades(run: RunFolder, spec: RunSpec, total: int) -> Iterator[Grade]:
+    from difficulty.grading import GraderPool
+
+    workers = max(
+        1,
+        min(
+            len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count() or 1,
+            total // 500,
+        ),
+    )
+    with GraderPool(workers) as pool:
+        yield from pool.grade_all(_samples(run, spec))
+
+
+def _samples(run: RunFolder, spec: RunSpec) -> Iterator[tuple[Question, Completion]]:
+    parameters = {
+        "completions": [str(part) for part in run.completion_parts()],
+        "questions": str(run.questions),
+        "k": spec.sampling.k,
+    }
+    for batch in store.stream(store.connect(run), SAMPLES, parameters):
+        for values in batch.to_pylist():
+            question: Question = store.row_from_dict(Question, values.pop("q"))
+            yield question, store.row_from_dict(Completion, values)
+
+
+def require_complete(run: RunFolder, spec: RunSpec) -> None:
+    """Refuse to go on from a run whose samples are not all there.
+
+    Raises:
+        RunError: no questions yet, or samples are owed.
+    """
+    from difficulty.sampling.draw import num_owed
+    from difficulty.sampling.journal import seal
+
+    if not run.questions.exists():
+        raise RunError(f"{run} has no questions yet. Run difficulty sample {run}")
+    seal(run.completions)
+    owed = num_owed(run, spec)
+    if owed:
+        raise RunError(f"{run} still lacks {owed:,} samples. Run difficulty sample {run}")
+
+
+def bucket(run: RunFolder, spec: RunSpec, live: Live) -> None:
+    """grades.parquet -> profile.parquet: pass rate, interval and level of each question."""
+    settings = settings_through(spec, "bucket")
+    inputs = {"grades": store.content_hash(run.grades)}
+    if _current(run.profile, settings, inputs, live):
+        return
+    min_graded = spec.bucket.min_graded or spec.sampling.k
+    connection = store.connect(run)
+    connection.execute(
+        f"CREATE TEMP TABLE counted AS {pass_rates.COUNT_GRADES}",
+        {
+            "grades": str(run.grades),
+            "questions": str(run.questions),
+            "completions": [str(part) for part in run.completion_parts()],
+        },
+    )
+    verdicts = [
+        pass_rates.verdict(
+            num_correct=correct, num_graded=graded, num_truncated=truncated, min_graded=min_graded
+        )
+        for correct, graded, truncated in connection.execute(pass_rates.DISTINCT_COUNTS).fetchall()
+    ]
+    connection.register(
+        "verdicts", store.rows_to_batch(verdicts, store.table_schema(pass_rates.Verdict))
+    )
+    _write_query(
+        run.profile,
+        PassRate,
+        Stamp(settings=settings, inputs=inputs),
+        store.stream(connection, pass_rates.PROFILE),
+    )
+    _require_a_row_a_question(run, run.profile)
+
+
+def select(run: RunFolder, spec: RunSpec, live: Live) -> None:
+    """profile.parquet -> selection.parquet: keep or drop, with the reason, and the order."""
+    from difficulty.forecast import collapse_posterior
+
+    settings = settings_through(spec, "selection")
+    inputs = {"profile": store.content_hash(run.profile)}
+    if _current(run.selection, settings, inputs, live):
+        return
+    counts = read_counts(run)
+    posterior = collapse_posterior(counts, spec.selection.group_size) if counts else {}
+    collapse = [
+        Collapse(num_graded=graded, num_correct=correct, collapse_probability=chance)
+        for (graded, correct), chance in posterior.items()
+    ]
+    connection = store.connect(run)
+    connection.register("collapse", store.rows_to_batch(collapse, store.table_schema(Collapse)))
+    rows = store.stream(
+        connection,
+        curriculum.selection_sql(spec.selection),
+        {"profile": str(run.profile), "seed": str(spec.selection.seed)},
+    )
+    _write_query(run.selection, Selection, Stamp(settings=settings, inputs=inputs), rows)
+    _require_a_row_a_question(run, run.selection)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collapse:
+    """Posterior chance of collapse for one pair of counts; joined to the questions that have it."""
+
+    num_graded: int
+    num_correct: int
+    collapse_probability: float
+
+
+def forecast(run: RunFolder, spec: RunSpec, live: Live) -> None:
+    """profile.parquet -> forecast.json: pool, kept set and levels at the run's group size."""
+    settings = settings_through(spec, "selection")
+    inputs = {"profile": store.content_hash(run.profile)}
+    if _current(run.forecast, settings, inputs, live):
+        return
+    counts = read_counts(run)
+    found = forecast_json(counts, spec) if counts else None
+    if found is None:
+        live.say("no answer was graded: there is nothing to forecast from")
+    stamp = dataclasses.asdict(Stamp(settings=settings, inputs=inputs))
+    text = json.dumps({**(found or {}), "missing": _missing(run, spec), "stamp": stamp}, indent=1)
+    store.write_text(run.forecast, text)
+
+
+def forecast_json(counts: Counts, spec: RunSpec) -> dict[str, Any]:
+    """The forecast of a run's counts as the command line prints it."""
+    from difficulty.forecast import forecast as forecast_counts
+
+    kept = levels.parse_keep(spec.selection.keep)
+    return forecast_counts(counts, group_size=spec.selection.group_size, keep=kept).as_json()
+
+
+COUNTS = """
+    SELECT num_graded, num_correct, count(*) AS num_questions, source
+    FROM read_parquet($profile) WHERE num_graded > 0 GROUP BY ALL ORDER BY ALL
+"""
+MISSING = """
+    SELECT num_graded, num_failed + num_grader_error AS num_missing, num_correct,
+           count(*) AS num_questions
+    FROM read_parquet($profile) GROUP BY ALL ORDER BY ALL
+"""
+
+
+def read_counts(run: RunFolder) -> Counts | None:
+    """Counts of right answers by source; None when nothing was graded."""
+    from difficulty.forecast import Counts
+
+    rows = store.connect(run).execute(COUNTS, {"profile": str(run.profile)}).fetchall()
+    if not rows:
+        return None
+    graded, correct, questions, sources = zip(*rows, strict=True)
+    return Counts.of(graded, correct, questions, source=sources)
+
+
+def _missing(run: RunFolder, spec: RunSpec) -> dict[str, float] | None:
+    """Pool rate if all unknown answers were wrong / right; None when none is unknown."""
+    from difficulty.forecast import missing_range
+
+    rows = store.connect(run).execute(MISSING, {"profile": str(run.profile)}).fetchall()
+    graded, missing, correct, questions = zip(*rows, strict=True)
+    if not any(missing):
+        return None
+    found = missing_range(graded, missing, correct, questions, group_size=spec.selection.group_size)
+    return dataclasses.asdict(found)
+
+
+def export(run: RunFolder, spec: RunSpec, live: Live) -> None:
+    """selection.parquet -> exports/TRAINER/train-00000.parquet for each trainer.
+
+    Raises:
+        SettingsError: the keep rules left nothing; names what dropped the questions.
+    """
+    settings = settings_through(spec, "export")
+    inputs = {
+        "questions": store.content_hash(run.questions),
+        "selection": store.content_hash(run.selection),
+    }
+    there = [path.name for path in run.exports.glob("*") if path.is_dir()]
+    trainers = [find_trainer(name) for name in dict.fromkeys((*spec.export.trainers, *there))]
+    require_kept(run, spec)
+    for trainer in trainers:
+        path = export_file(run, trainer.name)
+        if _current(path, settings, inputs, live):
+            continue
+        rows = write_export(run, trainer, spec.sampling, Stamp(settings=settings, inputs=inputs))
+        live.say(f"{path}: {rows:,} questions; keep their order with {trainer.keep_order}")
+
+
+def require_kept(run: RunFolder, spec: RunSpec) -> None:
+    """Refuse an empty training set.
+
+    Raises:
+        SettingsError: nothing was kept; counts what dropped how many.
+    """
+    reasons = dropped(run)
+    if store.num_rows(run.selection) > sum(reasons.values()):
+        return
+    shown = ", ".join(f"{reason} {count:,}" for reason, count in reasons.most_common())
+    raise SettingsError(
+        f"nothing to train on: {spec.selection.keep} dropped all questions ({shown}). "
+        "Choose other levels (--keep), another model or another dataset"
+    )
+
+
+def dropped(run: RunFolder) -> Counter[str]:
+    """Drop reason -> number of questions."""
+    sql = "SELECT drop_reason, count(*) FROM read_parquet($selection) WHERE NOT keep GROUP BY 1"
+    rows = store.connect(run).execute(sql, {"selection": str(run.selection)}).fetchall()
+    return Counter(dict(rows))
+
+
+def report(run: RunFolder, spec: RunSpec, live: Live) -> None:
+    """All tables -> report.html."""
+    from difficulty.report.page import write_page
+    from difficulty.report.summary import summarize
+
+    write_page(run, summarize(run, spec))
+
+
+STAGES: tuple[Stage, ...] = (
+    Stage(
+        name="sample",
+        reads="dataset, questions",
+        writes="questions, completions/",
+        output=lambda run: run.completions,
+        run=sample,
+    ),
+    Stage(
+        name="grade",
+        reads="completions/",
+        writes="grades",
+        output=lambda run: run.grades,
+        run=grade,
+    ),
+    Stage(
+        name="bucket", reads="grades", writes="profile", output=lambda run: run.profile, run=bucket
+    ),
+    Stage(
+        name="select",
+        reads="profile",
+        writes="selection",
+        output=lambda run: run.selection,
+        run=select,
+    ),
+    Stage(
+        name="forecast",
+        reads="profile",
+        writes="forecast.json",
+        output=lambda run: run.forecast,
+        run=forecast,
+    ),
+    Stage(
+        name="export",
+        reads="questions, selection",
+        writes="exports/",
+        output=lambda run: run.exports,
+        run=export,
+    ),
+    Stage(
+        name="report",
+        reads="all tables",
+        writes="report.html",
+        output=lambda run: run.report,
+        run=report,
+    ),
+)
+
+
+def profile(run: RunFolder, spec: RunSpec, live: Live) -> None:
+    """All stages in order. A set of which nothing is kept is still forecast and reported."""
+    for stage in STAGES:
+        try:
+            stage.run(run, spec, live)
+        except SettingsError as error:
+            if stage.name != "export" or not run.selection.exists():
+                raise
+            live.say(f"no training files: {error}")
+
+
+def refresh(run: RunFolder, spec: RunSpec, live: Live, name: str) -> None:
+    """Run the stage of that name, and every other one whose table is there but out of date.
+
+    A later setting thus never leaves older tables behind; only the servers are never asked for more
+    than ``sample`` itself asks.
+    """
+    for stage in STAGES:
+        if stage.name == name or (stage.name != "sample" and stage.output(run).exists()):
+            stage.run(run, spec, live)
+
+
+def _current(path: Path, settings: dict[str, Any], inputs: dict[str, str], live: Live) -> bool:
+    """Is the table there, made from these settings and inputs? Says in a line why if not."""
+    stamp = store.read_stamp(path)
+    if stamp is None:
+        return False
+    if stamp.matches(settings, inputs):
+        return True
+    why = run_spec.describe_differences(stamp.settings, settings) or "an earlier table changed"
+    live.say(f"{path.name} is made again: {why}")
+    return False
+
+
+def _write_query(path: Path, row_type: type, stamp: Stamp, batches: Iterable[Any]) -> None:
+    schema = store.table_schema(row_type)
+    with store.TableWriter(path, schema, stamp) as table:
+        for batch in batches:
+            table.write_batch(batch.select(schema.names))
+
+
+def _require_a_row_a_question(run: RunFolder, table: Path) -> None:
+    found, wanted = store.num_rows(table), store.num_rows(run.questions)
+    if found != wanted:
+        table.unlink()
+        raise RunError(
+            f"{table.name} has {found:,} rows for {wanted:,} questions. Run difficulty grade {run}"
+        )

@@ -1,0 +1,94 @@
+"""``python -m pipelines STAGE RUN``: one stage, or ``profile`` for all, with runs/RUN.toml."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+import typing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from difficulty import stages
+from difficulty.cli import end_on_error, profile_run, show_stage
+from difficulty.errors import SettingsError
+from difficulty.lock import locked
+from difficulty.report.live import Live
+from difficulty.run_spec import RunSpec, typed_values
+from difficulty.runs import Overrides, start_run
+from difficulty.sources.few_shot import read_few_shot
+from difficulty.store import RunFolder
+
+RUNS = Path(__file__).parent / "runs"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFile:
+    """What a file of ``runs/`` says."""
+
+    dataset: str
+    model: str
+    folder: Path
+    overrides: Overrides
+
+
+def read_run_file(name: str) -> RunFile:
+    """Read ``runs/<name>.toml``: dataset, model, run, few_shot_file, and sections as in run.toml.
+
+    Raises:
+        SettingsError: no such file, not TOML, or a setting that does not exist.
+    """
+    path = RUNS / f"{name}.toml"
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        there = ", ".join(sorted(p.stem for p in RUNS.glob("*.toml")))
+        raise SettingsError(
+            f"no run file {path}: found {there}. Choose one with RUN=..."
+        ) from error
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{path} is not valid TOML: {error}. Correct it") from error
+    missing = [key for key in ("dataset", "model", "run") if key not in values]
+    if missing:
+        raise SettingsError(f"{path} misses a setting: {missing[0]}. Add it")
+    few_shot = values.pop("few_shot_file", None)
+    dataset, model, folder = (str(values.pop(key)) for key in ("dataset", "model", "run"))
+    overrides = _overrides(values, str(path))
+    if few_shot is not None:
+        overrides.setdefault("sampling", {})["few_shot"] = read_few_shot(Path(few_shot))
+    return RunFile(dataset=dataset, model=model, folder=Path(folder), overrides=overrides)
+
+
+def _overrides(values: dict[str, Any], name: str) -> Overrides:
+    hints = typing.get_type_hints(RunSpec)
+    unknown = [key for key in values if key not in hints]
+    if unknown:
+        raise SettingsError(
+            f"{name} has an unknown section: {unknown[0]}. Known: {', '.join(hints)}"
+        )
+    return {key: typed_values(hints[key], table, name=name) for key, table in values.items()}
+
+
+def run_stage(stage: str, file: RunFile) -> None:
+    """Run one stage by its name, or all for ``profile``."""
+    if stage == "profile":
+        profile_run(file.folder, file.dataset, file.model, file.overrides, as_json=False)
+        return
+    run = RunFolder(file.folder)
+    with locked(file.folder):
+        spec = start_run(run, file.dataset, file.model, file.overrides)
+        stages.refresh(run, spec, Live(), stage)
+    show_stage(stage, run)
+
+
+def main() -> None:
+    """Entry point."""
+    names = ["profile", *(stage.name for stage in stages.STAGES)]
+    if len(sys.argv) != 3 or sys.argv[1] not in names:
+        sys.exit(f"usage: python -m pipelines {{{','.join(names)}}} RUN")
+    with end_on_error():
+        run_stage(sys.argv[1], read_run_file(sys.argv[2]))
+
+
+if __name__ == "__main__":
+    main()

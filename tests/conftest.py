@@ -1,0 +1,102 @@
+"""Fixtures that several test files share."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from difficulty.grading import GRADER_VERSION
+from difficulty.report.live import Live
+from difficulty.run_spec import GradingSpec, RunSpec, SamplingSpec, SourceSpec
+from difficulty.sampling.scripted import Script, scripted_server
+from difficulty.schema import Choice, Question, question_id
+from difficulty.sources import find_dataset
+
+ROOT = Path(__file__).parents[1]
+
+
+class QuietLive(Live):
+    """Keeps what was said instead of printing it."""
+
+    def __init__(self):
+        super().__init__()
+        self.lines = []
+
+    def say(self, text):
+        self.lines.append(text)
+
+
+@pytest.fixture
+def live():
+    return QuietLive()
+
+
+@pytest.fixture
+def write_rows(tmp_path):
+    """Write dicts as a .jsonl dataset; gives its path."""
+
+    def write(rows, name="set.jsonl"):
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def sums(write_rows):
+    """Twelve sums whose right answers a scripted server can know."""
+    return write_rows(
+        [{"question": f"What is {n} + {n}?", "answer": str(2 * n)} for n in range(12)]
+    )
+
+
+def make_spec(dataset="set", *, source=None, sampling=None, **sections):
+    """A RunSpec for a dataset file, or for none."""
+    digest = find_dataset(str(dataset)).sha256 if Path(str(dataset)).exists() else "0" * 64
+    return RunSpec(
+        source=SourceSpec(**{"dataset": str(dataset), "sha256": digest, **(source or {})}),
+        sampling=SamplingSpec(
+            **{"model": "scripted", "max_tokens": 64, "template": "bare-v1", **(sampling or {})}
+        ),
+        grading=GradingSpec(grader=GRADER_VERSION),
+        **sections,
+    )
+
+
+def make_question(prompt="What is 1 + 1?", kind="numeric", answer="2", choices=None, **more):
+    options = choices and tuple(Choice(label=label, text=text) for label, text in choices.items())
+    values = {
+        "source": "set", "aliases": (), "tolerance": None, "system_prompt": None, "num_copies": 1,
+        "metadata": "{}", **more,
+    }  # fmt: skip
+    return Question(
+        question_id=question_id(
+            system_prompt=values["system_prompt"], prompt=prompt, choices=options
+        ),
+        kind=kind, prompt=prompt, answer=answer, choices=options, **values,
+    )  # fmt: skip
+
+
+def sum_answer(chance):
+    """Answer "What is n + n?" rightly with ``chance(n)``, else with a number that is wrong."""
+
+    def answer(messages, chooser):
+        number = int(messages[-1]["content"].split()[2])
+        return str(2 * number if chooser.random() < chance(number) else 2 * number + 1)
+
+    return answer
+
+
+@pytest.fixture
+def serve():
+    """Start scripted servers; they end with the test."""
+    from contextlib import ExitStack
+
+    with ExitStack() as stack:
+
+        def start(answer=None, **more):
+            script = Script(answer=answer or sum_answer(lambda n: n / 11), **more)
+            return stack.enter_context(scripted_server(script)), script
+
+        yield start

@@ -1,0 +1,103 @@
+import dataclasses
+
+import pytest
+from conftest import make_spec
+
+from difficulty import run_spec
+from difficulty.errors import SettingsError
+from difficulty.run_spec import BucketSpec, FewShotTurn, SelectionSpec, ServerSpec
+
+
+def test_a_spec_survives_run_toml():
+    turns = (
+        FewShotTurn(role="user", content='say "hi"\n'),
+        FewShotTurn(role="assistant", content="hi"),
+    )
+    spec = make_spec(
+        source={"columns": ("answer=KEY",), "limit": 3},
+        sampling={"few_shot": turns, "stop": ("\n", "###"), "temperature": 0.7},
+        selection=SelectionSpec(keep="L1,L3-L4", quotas=("a=3",)),
+        server=ServerSpec(endpoints=("http://127.0.0.1:1/v1",)),
+    )
+    assert run_spec.from_toml(run_spec.to_toml(spec), name="run.toml") == spec
+
+
+@pytest.mark.parametrize(
+    ("sampling", "message"),
+    [
+        ({"k": 0}, "k is too small: 0"),
+        ({"temperature": 0.0}, "all answers would be identical"),
+        ({"temperature": -1.0}, "temperature is out of range"),
+        ({"top_p": 0.0}, "top_p is out of range"),
+        ({"max_tokens": 0}, "max_tokens is too small"),
+        ({"template": "nope"}, "unknown template"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused_before_anything_starts(sampling, message):
+    with pytest.raises(SettingsError, match=message):
+        make_spec(sampling=sampling)
+
+
+def test_temperature_zero_is_fine_for_a_single_answer():
+    assert (
+        make_spec(
+            sampling={"k": 1, "temperature": 0.0}, selection=SelectionSpec(keep="L1")
+        ).sampling.k
+        == 1
+    )
+
+
+def test_a_keep_rule_that_no_level_can_meet_is_refused():
+    with pytest.raises(SettingsError, match=r"L3 can keep nothing: k = 4 reaches only L1-L2,L4-L6"):
+        make_spec(sampling={"k": 4}, selection=SelectionSpec(keep="L3"))
+
+
+def test_a_lower_minimum_makes_more_levels_reachable():
+    spec = make_spec(
+        sampling={"k": 4}, selection=SelectionSpec(keep="L3"), bucket=BucketSpec(min_graded=3)
+    )
+    assert spec.bucket.min_graded == 3  # 2 of 3 is above 0.5 and at most 0.7
+
+
+@pytest.mark.parametrize("text", ["0.8-0.2", "a-b", "0.5", "0-2", ""])
+def test_a_band_that_is_none_is_refused(text):
+    with pytest.raises(SettingsError, match="pass-rate band cannot be read"):
+        run_spec.parse_band(text)
+
+
+@pytest.mark.parametrize("text", ["medqa", "=3", "a=-1", "a=x"])
+def test_a_quota_that_is_none_is_refused(text):
+    with pytest.raises(SettingsError, match="quota cannot be read"):
+        run_spec.parse_quota(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[", "not valid TOML"),
+        ("[source]\n", "misses a section"),
+        ("[surprise]\n", "unknown section"),
+        (
+            '[source]\ndataset="a"\n[sampling]\nmodel="m"\n[grading]\ngrader="1"\n',
+            "misses a setting: sha256",
+        ),
+        (
+            '[source]\ndataset=1\nsha256="a"\n[sampling]\nmodel="m"\n[grading]\ngrader="1"\n',
+            "another type",
+        ),
+    ],
+)
+def test_a_broken_run_toml_is_one_line_that_names_the_fault(text, message):
+    with pytest.raises(SettingsError, match=message) as error:
+        run_spec.from_toml(text, name="run.toml")
+    assert "\n" not in str(error.value)
+
+
+def test_a_level_cut_leaves_the_settings_of_the_samples_alone():
+    spec = make_spec()
+    changed = dataclasses.replace(spec, bucket=BucketSpec(min_graded=3))
+    through = run_spec.settings_through
+    assert through(spec, "sampling") == through(changed, "sampling")
+    assert run_spec.differences(through(spec, "bucket"), through(changed, "bucket")) == [
+        "bucket.min_graded"
+    ]

@@ -1,0 +1,146 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import make_spec
+
+from difficulty.errors import ServerError
+from difficulty.run_spec import ServerSpec
+from difficulty.sampling import servers
+from difficulty.sampling.servers import Machine
+
+BOX = Machine(num_gpus=8, num_cores=64, memory_gib=512)
+LAPTOP = Machine(num_gpus=0, num_cores=8, memory_gib=16)
+
+
+def spec_of(model="org/model", **server):
+    return make_spec(sampling={"model": model}, server=ServerSpec(**server))
+
+
+def environment(spec, number, machine):
+    gpus = [str(i) for i in range(machine.num_gpus)]
+    cores = list(range(machine.num_cores))
+    return servers.server_environment(spec, number=number, machine=machine, gpus=gpus, cores=cores)
+
+
+def test_each_server_gets_gpus_of_its_own():
+    spec = spec_of(servers=2, tensor_parallel_size=4)
+    sets = [environment(spec, number, BOX)["CUDA_VISIBLE_DEVICES"] for number in (0, 1)]
+    assert sets == ["0,1,2,3", "4,5,6,7"]
+
+
+def test_each_rank_of_each_cpu_server_gets_cores_of_its_own():
+    spec = spec_of(servers=2, tensor_parallel_size=2)
+    binds = [environment(spec, number, LAPTOP)["VLLM_CPU_OMP_THREADS_BIND"] for number in (0, 1)]
+    assert binds == ["0,1|2,3", "4,5|6,7"]
+
+
+def test_the_command_binds_loopback_and_takes_no_defaults_from_the_model():
+    command = servers.server_command(
+        spec_of(max_model_len=512, vllm_args=("--quantization", "fp8")), port=1, machine=BOX
+    )
+    text = " ".join(command)
+    assert "--host 127.0.0.1" in text
+    assert "--generation-config vllm" in text
+    assert "--max-model-len 512" in text
+    assert text.endswith("--quantization fp8")
+    assert "--trust-remote-code" not in text
+    assert "float32" not in text
+
+
+def test_without_a_gpu_the_engine_runs_eager_in_float32():
+    text = " ".join(servers.server_command(spec_of(), port=1, machine=LAPTOP))
+    assert "--dtype float32 --enforce-eager" in text
+
+
+def test_started_servers_send_nothing_home_and_never_see_our_key():
+    assert environment(spec_of(), 0, BOX)["VLLM_NO_USAGE_STATS"] == "1"
+    assert "DIFFICULTY_API_KEY" not in servers._without_our_key(os._Environ(
+        {b"DIFFICULTY_API_KEY": b"x"}, os.fsencode, os.fsdecode, os.fsencode, os.fsdecode))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("server", "machine", "message"),
+    [
+        (
+            {"servers": 3, "tensor_parallel_size": 4},
+            BOX,
+            "too few GPUs: 3 servers of 4 need 12, found 8",
+        ),
+        ({"servers": 0}, BOX, "servers cannot be started"),
+    ],
+)
+def test_what_cannot_fit_is_refused_before_the_engine_starts(server, machine, message, monkeypatch):
+    monkeypatch.setattr(servers, "engine_installed", lambda: True)
+    with pytest.raises(ServerError, match=message):
+        servers.check_before_start(spec_of(**server), machine)
+
+
+def test_a_tensor_parallel_size_that_does_not_divide_the_heads_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(servers, "engine_installed", lambda: True)
+    (tmp_path / "config.json").write_text('{"num_attention_heads": 9}')
+    with pytest.raises(
+        ServerError, match="2 does not divide the model's 9 attention heads. Use one of 1, 3, 9"
+    ):
+        servers.check_before_start(spec_of(str(tmp_path), tensor_parallel_size=2), LAPTOP)
+
+
+@pytest.mark.parametrize("model", ["/nowhere/model", "./model", "a/b/c"])
+def test_a_model_folder_that_is_missing_is_refused(model, monkeypatch):
+    monkeypatch.setattr(servers, "engine_installed", lambda: True)
+    with pytest.raises(ServerError, match="model folder is missing"):
+        servers.check_before_start(spec_of(model), LAPTOP)
+
+
+def test_a_machine_without_the_engine_is_told_what_to_do(monkeypatch):
+    monkeypatch.setattr(servers, "engine_installed", lambda: False)
+    with pytest.raises(ServerError, match="no engine: .* Run make setup, or point --endpoint"):
+        servers.check_before_start(spec_of(), LAPTOP)
+
+
+def test_the_last_error_of_a_log_is_what_a_person_sees(tmp_path):
+    log = tmp_path / "server.log"
+    log.write_text(
+        "INFO fine\nValueError: too little memory\nTraceback (most recent call last):\nbye\n"
+    )
+    assert servers.last_words(log) == "ValueError: too little memory"
+
+
+PARENT = """
+import os, subprocess, sys, time
+child = "import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)  # MARK']); time.sleep(600)  # MARK"
+subprocess.Popen([sys.executable, "-m", "difficulty.sampling.guard", sys.executable, "-c", child],
+                 stdin=subprocess.PIPE, start_new_session=True)
+print("up", flush=True)
+time.sleep(600)
+"""
+
+
+def marked(mark):
+    return subprocess.run(
+        ["pgrep", "-f", mark], capture_output=True, text=True, check=False
+    ).stdout.split()
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_no_process_of_a_server_outlives_its_parent(ending):
+    mark = f"guard-test-{os.getpid()}-{int(ending)}"
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT.replace("MARK", mark)], stdout=subprocess.PIPE
+    )
+    parent.stdout.readline()
+    wait_until(lambda: len(marked(mark)) >= 4)
+    parent.send_signal(ending)
+    parent.wait()
+    parent.stdout.close()
+    wait_until(lambda: not marked(mark))
+
+
+def wait_until(condition, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.1)
