@@ -6,6 +6,7 @@ to speak of. Rules apply in the order of ``DROP_RULES``; the first that drops a 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from difficulty import levels, run_spec
@@ -51,6 +52,15 @@ def drop_rules(selection: SelectionSpec) -> list[DropRule]:
             )
         )
     return rules
+
+
+def counts_rule(selection: SelectionSpec, *, min_graded: int) -> Callable[[int, int], bool]:
+    """``(num_graded, num_correct) ->`` do the rules beside the levels keep such a question?
+
+    What the forecast needs to know of the choice: quotas and caps draw at random among equals.
+    """
+    low, high = run_spec.parse_band(selection.pass_rate) if selection.pass_rate else (0.0, 1.0)
+    return lambda graded, correct: graded >= min_graded and low <= correct / graded <= high
 
 
 def selection_sql(selection: SelectionSpec) -> str:

@@ -47,19 +47,27 @@ def _acquire(path: Path) -> None:
     owner = {"host": socket.gethostname(), "pid": os.getpid(), "started": _start_time(os.getpid())}
     for _ in range(2):
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
-        except FileExistsError:
-            _remove_if_stale(path)
-            continue
+            handle = _create(path)
         except OSError as error:
             raise RunError(
                 f"cannot write {path.parent}: {error.strerror}. Choose another --run"
             ) from error
+        if handle is None:
+            _remove_if_stale(path)
+            continue
         with os.fdopen(handle, "w") as file:
             file.write(json.dumps(owner))
         return
     raise RunError(f"{path.parent} is in use: the lock file changed hands. Try again")
+
+
+def _create(path: Path) -> int | None:
+    """Make the lock file in one step; None if it is there already."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        return os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+    except FileExistsError:
+        return None
 
 
 def _remove_if_stale(path: Path) -> None:

@@ -62,8 +62,9 @@ class SamplingSpec:
     max_tokens: int = 2048
     """New tokens an answer."""
     stop: tuple[str, ...] = ()
-    seed: int = 0
-    """Each request's own seed is a hash of this, the question and the sample."""
+    seed: int | None = None
+    """Null: the server's own chance, which samples fastest. A number: each request is seeded with a
+    hash of this, the question and the sample."""
     template: str = prompts.DEFAULT_TEMPLATE
     few_shot: tuple[FewShotTurn, ...] = ()
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from difficulty import run_spec, store
 from difficulty.errors import SettingsError
+from difficulty.export.trainers import find_trainer
 from difficulty.grading import GRADER_VERSION
 from difficulty.run_spec import RunSpec, settings_through
 from difficulty.store import RunFolder
@@ -65,12 +66,18 @@ def change_run(run: RunFolder, overrides: Overrides) -> RunSpec:
 
 
 def with_overrides(spec: RunSpec, overrides: Overrides) -> RunSpec:
-    """``spec`` with the stated values, and with this code's grader."""
+    """``spec`` with the stated values, and with this code's grader.
+
+    Raises:
+        SettingsError: values that cannot work, such as a trainer that does not exist.
+    """
     overrides = {**overrides, "grading": {"grader": GRADER_VERSION}}
     changed = {
         section: dataclasses.replace(getattr(spec, section), **values)
         for section, values in overrides.items()
     }
+    for trainer in overrides.get("export", {}).get("trainers", ()):
+        find_trainer(trainer)
     return dataclasses.replace(spec, **changed)
 
 

@@ -15,17 +15,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from difficulty import curriculum, levels, pass_rates, run_spec, store
+from difficulty import curriculum, pass_rates, run_spec, store
 from difficulty.errors import RunError, SettingsError
 from difficulty.export.trainers import find_trainer
 from difficulty.export.write import export_file, write_export
 from difficulty.report.live import Live
+from difficulty.run_forecast import (
+    Collapse,
+    forecast_json,
+    read_collapse,
+    read_counts,
+    read_missing,
+)
 from difficulty.run_spec import RunSpec, settings_through
 from difficulty.schema import Completion, Grade, PassRate, Question, Selection
 from difficulty.store import RunFolder, Stamp
 
 if TYPE_CHECKING:
-    from difficulty.forecast import Counts
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,18 +195,11 @@ def bucket(run: RunFolder, spec: RunSpec, live: Live) -> None:
 
 def select(run: RunFolder, spec: RunSpec, live: Live) -> None:
     """profile.parquet -> selection.parquet: keep or drop, with the reason, and the order."""
-    from difficulty.forecast import collapse_posterior
-
     settings = settings_through(spec, "selection")
     inputs = {"profile": store.content_hash(run.profile)}
     if _current(run.selection, settings, inputs, live):
         return
-    counts = read_counts(run)
-    posterior = collapse_posterior(counts, spec.selection.group_size) if counts else {}
-    collapse = [
-        Collapse(num_graded=graded, num_correct=correct, collapse_probability=chance)
-        for (graded, correct), chance in posterior.items()
-    ]
+    collapse = read_collapse(run, spec)
     connection = store.connect(run)
     connection.register("collapse", store.rows_to_batch(collapse, store.table_schema(Collapse)))
     rows = store.stream(
@@ -209,15 +209,6 @@ def select(run: RunFolder, spec: RunSpec, live: Live) -> None:
     )
     _write_query(run.selection, Selection, Stamp(settings=settings, inputs=inputs), rows)
     _require_a_row_a_question(run, run.selection)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Collapse:
-    """Posterior chance of collapse for one pair of counts; joined to the questions that have it."""
-
-    num_graded: int
-    num_correct: int
-    collapse_probability: float
 
 
 def forecast(run: RunFolder, spec: RunSpec, live: Live) -> None:
@@ -231,50 +222,10 @@ def forecast(run: RunFolder, spec: RunSpec, live: Live) -> None:
     if found is None:
         live.say("no answer was graded: there is nothing to forecast from")
     stamp = dataclasses.asdict(Stamp(settings=settings, inputs=inputs))
-    text = json.dumps({**(found or {}), "missing": _missing(run, spec), "stamp": stamp}, indent=1)
+    text = json.dumps(
+        {**(found or {}), "missing": read_missing(run, spec), "stamp": stamp}, indent=1
+    )
     store.write_text(run.forecast, text)
-
-
-def forecast_json(counts: Counts, spec: RunSpec) -> dict[str, Any]:
-    """The forecast of a run's counts as the command line prints it."""
-    from difficulty.forecast import forecast as forecast_counts
-
-    kept = levels.parse_keep(spec.selection.keep)
-    return forecast_counts(counts, group_size=spec.selection.group_size, keep=kept).as_json()
-
-
-COUNTS = """
-    SELECT num_graded, num_correct, count(*) AS num_questions, source
-    FROM read_parquet($profile) WHERE num_graded > 0 GROUP BY ALL ORDER BY ALL
-"""
-MISSING = """
-    SELECT num_graded, num_failed + num_grader_error AS num_missing, num_correct,
-           count(*) AS num_questions
-    FROM read_parquet($profile) GROUP BY ALL ORDER BY ALL
-"""
-
-
-def read_counts(run: RunFolder) -> Counts | None:
-    """Counts of right answers by source; None when nothing was graded."""
-    from difficulty.forecast import Counts
-
-    rows = store.connect(run).execute(COUNTS, {"profile": str(run.profile)}).fetchall()
-    if not rows:
-        return None
-    graded, correct, questions, sources = zip(*rows, strict=True)
-    return Counts.of(graded, correct, questions, source=sources)
-
-
-def _missing(run: RunFolder, spec: RunSpec) -> dict[str, float] | None:
-    """Pool rate if all unknown answers were wrong / right; None when none is unknown."""
-    from difficulty.forecast import missing_range
-
-    rows = store.connect(run).execute(MISSING, {"profile": str(run.profile)}).fetchall()
-    graded, missing, correct, questions = zip(*rows, strict=True)
-    if not any(missing):
-        return None
-    found = missing_range(graded, missing, correct, questions, group_size=spec.selection.group_size)
-    return dataclasses.asdict(found)
 
 
 def export(run: RunFolder, spec: RunSpec, live: Live) -> None:
@@ -393,12 +344,16 @@ def profile(run: RunFolder, spec: RunSpec, live: Live) -> None:
 def refresh(run: RunFolder, spec: RunSpec, live: Live, name: str) -> None:
     """Run the stage of that name, and every other one whose table is there but out of date.
 
-    A later setting thus never leaves older tables behind; only the servers are never asked for more
-    than ``sample`` itself asks.
+    A later setting thus never leaves older tables behind. Stages behind a table that was never made
+    are left alone, and samples are drawn only when ``sample`` itself is asked for.
     """
+    unbroken = True
     for stage in STAGES:
-        if stage.name == name or (stage.name != "sample" and stage.output(run).exists()):
+        there = stage.output(run).exists()
+        if stage.name == name or (unbroken and there and stage.name != "sample"):
             stage.run(run, spec, live)
+        elif not there:
+            unbroken = False
 
 
 def _current(path: Path, settings: dict[str, Any], inputs: dict[str, str], live: Live) -> bool:

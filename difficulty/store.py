@@ -143,7 +143,11 @@ class TableWriter:
 
         self._writing = writing(self.path)
         scratch = self._writing.__enter__()
-        self._parquet = pq.ParquetWriter(scratch, self.schema, compression="zstd")
+        try:
+            self._parquet = pq.ParquetWriter(scratch, self.schema, compression="zstd")
+        except OSError as error:
+            self._writing.__exit__(type(error), error, error.__traceback__)
+            raise
         return self
 
     def write_rows(self, rows: Iterable[Any]) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from difficulty import stages
-from difficulty.cli import end_on_error, profile_run, show_stage
 from difficulty.errors import SettingsError
 from difficulty.lock import locked
 from difficulty.report.live import Live
+from difficulty.run_commands import end_on_error, profile_run, show_stage
 from difficulty.run_spec import RunSpec, typed_values
 from difficulty.runs import Overrides, start_run
 from difficulty.sources.few_shot import read_few_shot

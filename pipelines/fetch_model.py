@@ -61,7 +61,8 @@ def _convert(gguf: Path, folder: Path) -> None:
         dtype=torch.bfloat16,
         quantization_config=GgufConfig(dequantize=True),
     )
-    del model.config.quantization_config
+    if hasattr(model.config, "quantization_config"):
+        del model.config.quantization_config  # the weights are no longer quantised
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 

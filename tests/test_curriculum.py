@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from difficulty import curriculum, store
 from difficulty.errors import SettingsError
 from difficulty.levels import LEVELS, level_of
+from difficulty.run_forecast import Collapse
 from difficulty.run_spec import SelectionSpec
 from difficulty.schema import PassRate, Selection
-from difficulty.stages import Collapse
 
 
 def profile_row(name, correct, graded=5, source="set"):
@@ -58,7 +58,7 @@ def test_positions_follow_the_order_that_was_asked_for(tmp_path, order, expected
     assert [row.position for row in kept] == [0, 1, 2, 3]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.sampled_from("ab")), min_size=1, max_size=30),
     st.sets(st.sampled_from(LEVELS), min_size=1),

@@ -134,12 +134,14 @@ def test_level_rates_average_to_the_pool(specialist):
 # --- the polynomial and its exact estimate ---
 
 
+@settings(deadline=None)
 @given(p=st.floats(0, 1), size=st.integers(2, 64))
 def test_collapse_is_symmetric_and_falls_with_the_group(p, size):
     assert collapse_probability(p, size) == pytest.approx(collapse_probability(1 - p, size))
     assert collapse_probability(p, size + 1) <= collapse_probability(p, size)
 
 
+@settings(deadline=None)
 @given(k=st.integers(2, 20), size=st.integers(2, 20), p=st.floats(0, 1))
 def test_exact_estimate_has_the_true_rate_as_its_mean(k, size, p):
     if degree(size) > k:
@@ -231,7 +233,7 @@ def test_counts_of_no_law_are_called_a_poor_fit():
 # --- laws of the whole ---
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(rows=mixed_rows, seed=st.integers(0, 99))
 def test_row_order_and_split_rows_change_nothing(rows, seed):
     columns = np.array(rows).T
@@ -252,7 +254,7 @@ def test_every_interval_is_honest_whatever_the_counts(rows, size):
     assert sum(part.num_questions for part in result.levels.values()) == sum(r[2] for r in rows)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(by_correct=few_counts)
 def test_right_and_wrong_are_symmetric(by_correct):
     here, mirrored = forecast(table(by_correct)).pool, forecast(table(by_correct[::-1])).pool
@@ -389,34 +391,38 @@ def test_import_is_light():
 # --- by simulation ---
 
 
-def test_interval_covers_the_set_and_is_no_wider_than_needed():
-    rng, covered, widths, points, errors = np.random.default_rng(11), [], [], [], []
+@pytest.fixture(scope="module")
+def simulated():
+    """60 sets of 500 questions of a U-shaped law: forecasts, true pool and true kept rates."""
+    rng, found = np.random.default_rng(11), []
     for _ in range(60):
         p = rng.beta(0.3, 0.3, 500)
-        counts = Counts.of(np.full(500, 5), rng.binomial(5, p))
-        result = forecast(counts)
-        truth = collapse_probability(p, 8).mean()
-        covered.append(result.pool.low <= truth <= result.pool.high)
-        widths.append(result.pool.high - result.pool.low)
-        points.append(result.pool.acr)
-        errors.append((result.pool.acr - truth, result.pool.plug_in - truth))
-    ours, plug_in = np.sqrt(np.mean(np.square(errors), axis=0))
-    identified = 0.014  # width that exact counts of this law leave open
-    spread = np.quantile(points, 0.975) - np.quantile(points, 0.025)
-    assert np.mean(covered) >= 0.90
-    assert np.mean(widths) <= 1.3 * (spread + identified)
-    assert ours < 0.02 < 0.1 < plug_in
-
-
-def test_kept_interval_covers_the_kept_questions():
-    rng, covered = np.random.default_rng(12), []
-    for _ in range(60):
-        p = np.where(rng.random(400) < 0.4, rng.integers(0, 2, 400), rng.random(400))
         c = rng.binomial(5, p)
-        kept = forecast(Counts.of(np.full(400, 5), c)).kept
-        truth = collapse_probability(p[(c > 0) & (c < 5)], 8).mean()
-        covered.append(kept.low <= truth <= kept.high)
-    assert np.mean(covered) >= 0.90
+        chance = collapse_probability(p, 8)
+        result = forecast(Counts.of(np.full(500, 5), c))
+        found.append((result, chance.mean(), chance[(c > 0) & (c < 5)].mean()))
+    return found
+
+
+def test_intervals_cover_the_very_sets(simulated):
+    pool = [result.pool.low <= truth <= result.pool.high for result, truth, _ in simulated]
+    kept = [result.kept.low <= truth <= result.kept.high for result, _, truth in simulated]
+    assert np.mean(pool) >= 0.90
+    assert np.mean(kept) >= 0.90
+
+
+def test_pool_interval_is_no_wider_than_needed(simulated):
+    widths = [result.pool.high - result.pool.low for result, _, _ in simulated]
+    low, high = np.quantile([result.pool.acr for result, _, _ in simulated], (0.025, 0.975))
+    identified = 0.014  # width that exact counts of this law leave open
+    assert np.mean(widths) <= 1.3 * (high - low + identified)
+
+
+def test_mixture_is_far_closer_than_the_plug_in(simulated):
+    ours = [result.pool.acr - truth for result, truth, _ in simulated]
+    plug_in = [result.pool.plug_in - truth for result, truth, _ in simulated]
+    assert np.sqrt(np.mean(np.square(ours))) < 0.02
+    assert np.mean(plug_in) > 0.1
 
 
 def test_ten_million_questions_take_no_longer_than_a_thousand():

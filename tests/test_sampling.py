@@ -43,11 +43,19 @@ def test_every_question_gets_k_samples_in_one_request_each(sums, tmp_path, live,
 def test_every_sampling_parameter_is_stated_in_every_request(sums, tmp_path, live, serve):
     url, script = serve()
     run_sample(sums, tmp_path, live, url, temperature=0.7, stop=("\n",))
-    stated = {"temperature": 0.7, "top_p": 1.0, "top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0,
-              "max_tokens": 64, "n": 5, "stop": ["\n"]}  # fmt: skip
+    stated = {
+        "temperature": 0.7, "top_p": 1.0, "top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0,
+        "max_tokens": 64, "n": 5, "stop": ["\n"],
+    }  # fmt: skip
     for body in script.requests:
         assert {key: body[key] for key in stated} == stated
-    assert len({body["seed"] for body in script.requests}) == 12
+    assert all("seed" not in body for body in script.requests)
+
+
+def test_a_seeded_run_gives_every_request_a_seed_of_its_own(sums, tmp_path, live, serve):
+    url, script = serve(faults=["fewer_choices"])
+    run_sample(sums, tmp_path, live, url, seed=7)
+    assert len({body["seed"] for body in script.requests}) == len(script.requests) == 13
 
 
 @pytest.mark.parametrize(

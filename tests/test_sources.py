@@ -238,8 +238,8 @@ def test_few_shot_turns_alternate_and_end_with_an_answer(write_rows):
 
 def test_a_table_of_counts_is_read_from_csv_and_parquet(tmp_path):
     (tmp_path / "c.csv").write_text("num_samples,num_correct,num_questions\n5,0,3\n5,5,4\n")
-    pq.write_table(pa.table({"num_samples": [5, 5], "num_correct": [0, 5], "num_questions": [3, 4]}),
-                   tmp_path / "c.parquet")  # fmt: skip
+    counts = {"num_samples": [5, 5], "num_correct": [0, 5], "num_questions": [3, 4]}
+    pq.write_table(pa.table(counts), tmp_path / "c.parquet")
     for name in ("c.csv", "c.parquet"):
         assert read_counts_table(tmp_path / name).num_questions.tolist() == [3, 4]
     (tmp_path / "bad.csv").write_text("num_samples\n5\n")

@@ -6,7 +6,7 @@ import sys
 import pyarrow.parquet as pq
 import pytest
 from conftest import make_question
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from difficulty import store
@@ -27,12 +27,19 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 STAMP = store.Stamp(settings={"a": 1}, inputs={"x": "y"})
 
 
+LOCK_CODE = """
+import os, pathlib
+from difficulty.lock import locked
+with locked(pathlib.Path({folder!r})):
+    {then}
+"""
+
+
 def write(path, rows, row_type, stamp=STAMP):
     with store.TableWriter(path, store.table_schema(row_type), stamp) as table:
         table.write_rows(rows)
 
 
-@settings(deadline=None)
 @given(st.lists(st.builds(
     Question, question_id=TEXT, source=TEXT, kind=TEXT, prompt=TEXT, answer=TEXT, metadata=TEXT,
     choices=st.none() | st.lists(st.builds(Choice, label=TEXT, text=TEXT), max_size=3).map(tuple),
@@ -116,7 +123,7 @@ def test_a_file_that_is_no_table_is_refused(tmp_path):
 
 
 def test_a_second_process_on_one_run_folder_is_refused(tmp_path):
-    code = f"from difficulty.lock import locked; from pathlib import Path\nwith locked(Path({str(tmp_path)!r})): pass"
+    code = LOCK_CODE.format(folder=str(tmp_path), then="pass")
     with locked(tmp_path):
         second = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=False
@@ -126,7 +133,7 @@ def test_a_second_process_on_one_run_folder_is_refused(tmp_path):
 
 
 def test_the_lock_of_a_killed_process_is_taken_over(tmp_path):
-    code = f"import os; from difficulty import lock; from pathlib import Path\nwith lock.locked(Path({str(tmp_path)!r})): os.kill(os.getpid(), 9)"
+    code = LOCK_CODE.format(folder=str(tmp_path), then="os.kill(os.getpid(), 9)")
     subprocess.run([sys.executable, "-c", code], check=False)
     assert (tmp_path / ".lock").exists()
     with locked(tmp_path):

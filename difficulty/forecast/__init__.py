@@ -1,7 +1,8 @@
 """Forecast how many training groups will teach nothing, from counts of right answers."""
 
 from difficulty.forecast.counts import Counts
-from difficulty.forecast.forecast import Estimate, Forecast, forecast
+from difficulty.forecast.estimate import Estimate
+from difficulty.forecast.forecast import Forecast, forecast
 from difficulty.forecast.missing import MissingRange, missing_range
 from difficulty.forecast.mixture import collapse_posterior
 from difficulty.forecast.planner import planner

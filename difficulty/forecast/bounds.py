@@ -7,6 +7,7 @@ least and the greatest value over all of these: two linear programmes on a grid.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,6 @@ from difficulty.errors import DifficultyError
 from difficulty.forecast.collapse import Floats
 from difficulty.forecast.counts import Classes
 from difficulty.forecast.likelihood import binomial_matrix, maximise, pass_rate_grid
-from difficulty.levels import level_of
 
 COMMON_SHARE = 0.05
 """A k that fewer of the questions have does not narrow the identified set: the fitted
@@ -77,23 +77,26 @@ def gap_for(total: int) -> float:
     return float(np.clip(1e-3 / total, 1e-12, 1e-7))
 
 
-def kept_chance(fit: BestFit, classes: Classes, keep: frozenset[str]) -> Floats:
-    """P(a question is in one of the levels | p) on the grid, up to a constant factor.
+Chosen = Callable[[int, int], bool]
+"""(num_samples, num_correct) -> is a question with these counts in the set?"""
 
-    With one k for all it is the sum of Binomial(k, p) over the counts of these levels. With
+
+def kept_chance(fit: BestFit, classes: Classes, chosen: Chosen) -> Floats:
+    """P(a question is in the set | p) on the grid, up to a constant factor.
+
+    With one k for all it is the sum of Binomial(k, p) over the chosen counts. With
     several, a class enters as often as it was seen for what the fit expects; this also holds
     where k was chosen by looking at the first answers.
     """
     k = classes.fixed_k
     if k is None:
-        pairs = zip(classes.num_correct.tolist(), classes.num_samples.tolist(), strict=True)
-        kept = np.array([level_of(correct, samples) in keep for correct, samples in pairs])
+        kept = classes.chosen(chosen)
         matrix = binomial_matrix(classes.num_samples, classes.num_correct, fit.grid)
         seen = classes.num_questions / classes.total
         ended_here = seen / np.maximum(matrix @ fit.weights, seen)
         chance: Floats = (kept * ended_here) @ matrix
         return chance
-    correct = np.array([c for c in range(k + 1) if level_of(c, k) in keep], np.int64)
+    correct = np.array([c for c in range(k + 1) if chosen(k, c)], np.int64)
     chance = binomial_matrix(np.full(len(correct), k), correct, fit.grid).sum(axis=0)
     return chance
 

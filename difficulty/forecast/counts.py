@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +51,11 @@ class Classes:
         values, index = np.unique(self.num_samples, return_inverse=True)
         shares = np.bincount(index, weights=self.num_questions)
         return int(values[len(values) - 1 - int(np.argmax(shares[::-1]))])
+
+    def chosen(self, rule: Callable[[int, int], bool]) -> NDArray[np.bool_]:
+        """(C,) for each class: does ``rule(num_samples, num_correct)`` hold?"""
+        pairs = zip(self.num_samples.tolist(), self.num_correct.tolist(), strict=True)
+        return np.array([rule(samples, correct) for samples, correct in pairs], np.bool_)
 
     def where(self, mask: NDArray[np.bool_]) -> Classes:
         """The classes for which ``mask`` holds."""

@@ -26,6 +26,26 @@ class TooLargeError(ValueError):
     """A value would be too large to compute."""
 
 
+def proportional(first: Node, second: Node) -> bool:
+    """Whether one expression is a constant, not zero, times the other at all points."""
+    import mpmath  # type: ignore[import-untyped]
+
+    names = symbols(first) | symbols(second)
+    if not names or symbols(first) != symbols(second) or is_zero(first, names):
+        return False
+    firsts, seconds = values_at_points(first, names), values_at_points(second, names)
+    pairs = [
+        (a, b)
+        for a, b in zip(firsts, seconds, strict=True)
+        if a is not None and b is not None and a != 0
+    ]
+    if len(pairs) < NUM_POINTS // 2 or pairs[0][1] == 0:
+        return False
+    with mpmath.workdps(DIGITS):
+        ratio = pairs[0][1] / pairs[0][0]
+        return all(close(b, a * ratio) for a, b in pairs)
+
+
 def symbols(node: Node) -> frozenset[str]:
     """Names of the free symbols of an expression."""
     own = frozenset([node.name]) if node.op == "symbol" else frozenset()
@@ -79,7 +99,7 @@ def values_at_points(node: Node, names: frozenset[str], *, digits: int = DIGITS)
     Raises:
         TooLargeError: a power or a factorial is beyond the limits.
     """
-    import mpmath
+    import mpmath  # type: ignore[import-untyped]
 
     values = []
     with mpmath.workdps(digits):
@@ -209,7 +229,7 @@ def same_value(first: Node, second: Node) -> bool:
 
 def close(left: Any, right: Any) -> bool:
     """Whether two values agree to 40 digits, relative to the larger: tiny numbers keep their ratio."""
-    import mpmath
+    import mpmath  # type: ignore[import-untyped]
 
     with mpmath.workdps(DIGITS):
         if mpmath.isinf(left) or mpmath.isinf(right):

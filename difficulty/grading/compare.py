@@ -11,11 +11,8 @@ from dataclasses import dataclass
 
 from difficulty.grading.algebra import (
     TooLargeError,
-    close,
-    is_zero,
+    proportional,
     same_value,
-    symbols,
-    values_at_points,
 )
 from difficulty.grading.expression import Node, UnreadableError, read_expression
 from difficulty.grading.latex import enclosed, normalize_math, split_top, squeeze
@@ -61,7 +58,7 @@ def form_of(text: str) -> Form:
     text = _MEMBER.sub("", text.strip())
     matrix = _MATRIX.fullmatch(text)
     if matrix:
-        rows = tuple(row.strip() for row in re.split(r"\\\\", matrix[1]) if row.strip())
+        rows = tuple(row.strip() for row in matrix[1].split("\\newline") if row.strip())
         return Form("matrix", rows)
     if _is_text(text):
         return Form("text", (text,))
@@ -280,28 +277,12 @@ def _same_equation(gold: Form, answer: Form) -> bool:
         second = _difference(answer.parts)
     except UnreadableError:
         return False
-    return _proportional(first, second)
+    return proportional(first, second)
 
 
 def _difference(sides: tuple[str, ...]) -> Node:
     left, right = (read_expression(split_unit(side)[0]) for side in sides)
     return Node("add", (left, Node("neg", (right,))))
-
-
-def _proportional(first: Node, second: Node) -> bool:
-    """Whether one is a constant, not zero, times the other at all points."""
-    names = symbols(first) | symbols(second)
-    if not names or symbols(first) != symbols(second) or is_zero(first, names):
-        return False
-    pairs = [
-        (a, b)
-        for a, b in zip(values_at_points(first, names), values_at_points(second, names), strict=True)
-        if a is not None and b is not None and a != 0
-    ]
-    if len(pairs) < 3 or pairs[0][1] == 0:
-        return False
-    ratio = pairs[0][1] / pairs[0][0]
-    return all(close(b, a * ratio) for a, b in pairs)
 
 
 def _same_region(gold: Form, answer: Form) -> bool:

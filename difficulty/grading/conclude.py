@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from difficulty.grading.declare import sentence_start
 from difficulty.grading.labels import Labels, read_labels
 from difficulty.grading.markers import CONCLUDE, NAMED, WEAK
-from difficulty.grading.normalize import Normal
+from difficulty.grading.normalize import Normal, line_spans
 from difficulty.grading.options import Mention, Options
+from difficulty.grading.phrases import REFUSAL
 from difficulty.grading.settle import Declared
 
-_JOIN = r"[)\]*]{0,3}\s{0,2}(?:,\s?and\s|[,、・·/&]|and\s|と|和|与|및|와|과)?\s{0,2}[(\[*]{0,3}"
+_JOIN = r"[)\]*]{0,3}+\s{0,2}+(?:,\s?and\s|[,、・·/&]|and\s|と|和|与|및|와|과)?+\s{0,2}+[(\[*]{0,3}+"
 _PREDICATE = (
     r"[)\]*\"'$:]{0,4}(?:"
     r"\s*,?\s{0,2}(?:is|are|was|must be|would be|should be|has to be|seems|looks)\s+(?:\w+ly\s+|therefore\s+|thus\s+|also\s+|all\s+|both\s+){0,2}"
@@ -50,12 +51,6 @@ _STOP = re.compile(
 _CONCLUDING = re.compile(
     r"^\W{0,4}(?:so|therefore|thus|hence|consequently|in conclusion|overall|in summary|to conclude|conclusion|accordingly|my answer|final|"
     r"よって|したがって|従って|ゆえに|以上より|以上から|結論|因此|所以|综上|故|따라서|그러므로)(?![a-z])"
-)
-_REFUSAL = re.compile(
-    r"\b(?:cannot|can't|can not|could not|couldn't|unable to|not able to|won't|impossible to|not possible to|no way to|refuse to|decline to|hard to|difficult to)"
-    r"(?: \w+){0,2}? (?:determine|decide|say|answer|tell|choose|select|identify|provide|pick|know|give|conclude|commit|assist|help)|"
-    r"\b(?:don't|do not|didn't) (?:really )?know|\bnot (?:sure|certain)\b|\bno idea\b|\bdepends on\b|\bconsult a\b|\binsufficient\b|"
-    r"(?:わかり|分かり|判断でき|答えられ|回答でき|お答えでき|決められ)ま?せ?ん?ない?|無法|无法|不知道|不确定|모르|알 수 없|판단할 수 없"
 )
 _SENTENCE = re.compile(r"[^.!?。\n]+(?:\.(?=\d)[^.!?。\n]*)*[.!?。]?")
 
@@ -115,7 +110,7 @@ def _case_fits(reply: Normal, labels: Labels, options: Options) -> bool:
 def _by_concluding_words(reply: Normal, start: int, options: Options) -> Iterator[Declared]:
     """The one option whose own words a sentence such as ``Therefore ...`` names."""
     for sentence in _SENTENCE.finditer(reply.low, start):
-        if not _CONCLUDING.match(sentence.group()) or _REFUSAL.search(sentence.group()):
+        if not _CONCLUDING.match(sentence.group()) or REFUSAL.search(sentence.group()):
             continue
         mentions = list(options.mentions(reply.low, sentence.start(), sentence.end()))
         if len({mention.label for mention in mentions}) == 1:
@@ -129,7 +124,7 @@ def named(reply: Normal, start: int, options: Options) -> list[Mention]:
     if body in options.texts:
         position = low.find(body, start)
         return [Mention(options.texts[body], position, position + len(body))]
-    if _REFUSAL.search(low, start):
+    if REFUSAL.search(low, start):
         return []
     mentions = [
         mention
@@ -142,8 +137,8 @@ def named(reply: Normal, start: int, options: Options) -> list[Mention]:
 
 def bare(reply: Normal, options: Options) -> list[Declared]:
     """A reply, or its first or last line, that is nothing but a label and perhaps its option."""
-    spans = [(m.start(), m.end()) for m in re.finditer(r"[^\n]*\S[^\n]*", reply.text)]
-    if not spans or _REFUSAL.search(reply.low):
+    spans = line_spans(reply.text)
+    if not spans or REFUSAL.search(reply.low):
         return []
     ends = [spans[0]] if len(spans) == 1 else [spans[0], spans[-1]]
     found = [item for span in ends if (item := _bare_line(reply, *span, options)) is not None]

@@ -20,8 +20,9 @@ from difficulty.grading.markers import (
     MARKERS,
 )
 from difficulty.grading.normalize import Normal
+from difficulty.grading.phrases import UNASSERTED
 
-MAX_SITES = 400
+MAX_SITES = 200
 """Sites kept, the last ones: enough for any honest reply, and a bound for a hostile one."""
 MAX_LINE = 2000
 """Characters of a declared answer that are read; a longer one is no answer."""
@@ -51,63 +52,75 @@ _ECHO_BEFORE = re.compile(
     r"reply with|write|output|instruct|should say|e\.g\.|for example|such as|like this|例えば|形式|フォーマット|の形|格式|형식)"
     r"[^\n]{0,40}$"
 )
-_UNASSERTED = re.compile(
-    r"\b(?:(?:might|may|could|would|can) (?:be tempted|think|say|believe|guess|expect|argue|assume|choose|be fooled)|tempt\w+|"
-    r"if (?:\w+ ){1,12}(?:were|had|was)|(?:were|had) (?:\w+ ){1,8}the|i (?:first|initially|originally) \w+|at first|initially|originally|"
-    r"first guess|first thought|first instinct|common (?:mistake|error|wrong)|mistaken\w*|wrong(?:ly)?|incorrect(?:ly)?|trap|"
-    r"suppose|supposing|assume|assuming|whether|unless|otherwise|some (?:people|students|would|might)|many (?:people|students|would|might)|"
-    r"students? (?:often|may|might)|previous(?:ly)?|earlier|don't think|do not think|doubt|not sure|not certain|cannot say|can't say|"
-    r"don't believe|do not believe|hardly)\b[^.;!?\n]{0,100}$|"
-    r"\bno (?:correct |right |final |single )?$|(?:もし|仮に|場合)[^。\n]{0,40}$|如果[^。\n]{0,40}$|만약[^.\n]{0,40}$"
-)
 _SENTENCE_START = re.compile(r"[.!?\n。!?;](?=\s|[^\x00-\x7f]|$)")
 _ASKED = re.compile(r"[^.!\n。?]{0,80}\?")
+_NOT_BUT = re.compile(
+    r"\s*(?:definitely |certainly |clearly )?not\s[^.;!?\n]{1,60}?\bbut\s+(?:rather\s+|instead\s+)?|[^。、,\n]{1,30}?(?:ではなく|じゃなく)て?[、,]?\s*|"
+    r"\s*不是[^。\n]{1,20}?而是\s*"
+)
 _RUN_ON = re.compile(
-    r"\n\s*(?:#{1,4}\s*|\*\*)?(?:question|q|problem|human|user|input|instruction|passage|問題|问题|문제|exercise)(?:\s*\d+)?\s*(?:\*\*)?\s*[:.](?!\d)|"
+    r"\n[^\S\n]*+(?:#{1,4}\s*|\*\*)?(?:question|q|problem|human|user|input|instruction|passage|問題|问题|문제|exercise)(?:\s*\d+)?\s*(?:\*\*)?\s*[:.](?!\d)|"
     r"<\|(?:im_start|im_end|eot_id|endoftext|end|user)\|>|</s>|<eos>|<end_of_turn>"
 )
 _BOX = re.compile(r"\\?(?<![a-z])(?:boxed|fbox|framebox)\s*(?:\\?\{|(?=[\\\w(+-]))")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 
 
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """A matched marker, before its line is looked at."""
+
+    start: int
+    value: int
+    rank: int
+    how: str
+    direct: bool = False
+
+
 def sites_of(reply: Normal) -> list[Site]:
     """Every declared site of rank MARK or FINAL, in reading order, at most ``MAX_SITES``."""
-    found: deque[Site] = deque(maxlen=MAX_SITES)
-    for site in _unordered(reply):
-        found.append(site)
-    ordered = sorted(found, key=lambda site: (site.start, site.value))
-    ordered = [site for site in ordered if not _unasserted(reply.low, site)]
-    return _before_run_on(reply.low, ordered)
-
-
-def _unordered(reply: Normal) -> Iterator[Site]:
     low = reply.low
+    spots = sorted(_last_spots(low), key=lambda spot: spot.start)[-MAX_SITES:]
+    sites = [_site(low, spot) for spot in spots]
+    if "box" in low:
+        sites.extend(deque(_boxes(reply), maxlen=MAX_SITES))
+        sites.sort(key=lambda site: (site.start, site.value))
+    return _before_run_on(low, [site for site in sites if not _unasserted(low, site)])
+
+
+def _last_spots(low: str) -> Iterator[_Spot]:
+    """The last ``MAX_SITES`` matches of each marker."""
     for marker in MARKERS:
         if any(gate in low for gate in marker.gates):
-            for found in marker.pattern.finditer(low):
-                site = _line_site(low, found.start(), found.end(), marker.rank, marker.how)
-                yield _closed_by_tag(low, site) if marker.how in {"tag", "JSON field"} else site
-    if "answer" in low or "ans" in low:
-        yield from _answer_sites(low)
-    yield from _header_sites(low)
-    if "box" in low:
-        yield from _boxes(reply)
+            matches = deque(marker.pattern.finditer(low), maxlen=MAX_SITES)
+            for found in matches:
+                yield _Spot(found.start(), found.end(), marker.rank, marker.how)
+    if "ans" in low:
+        yield from _answer_spots(low)
+    yield from deque(_header_spots(low), maxlen=MAX_SITES)
 
 
-def _answer_sites(low: str) -> Iterator[Site]:
-    for found in ANSWER.finditer(low):
+def _site(low: str, spot: _Spot) -> Site:
+    site = _line_site(low, spot)
+    return _closed_by_tag(low, site) if spot.how in {"tag", "JSON field"} else site
+
+
+def _answer_spots(low: str) -> Iterator[_Spot]:
+    for found in deque(ANSWER.finditer(low), maxlen=MAX_SITES):
         final = _FINAL_BEFORE.search(low, max(0, found.start() - 14), found.start())
         how = "final answer" if final else "marker line"
-        yield _line_site(low, found.start(), found.end(), FINAL if final else MARK, how)
-    position = low.find("answer")
-    while position >= 0:
+        yield _Spot(found.start(), found.end(), FINAL if final else MARK, how)
+    position = low.rfind("answer")
+    for _ in range(MAX_SITES):
+        if position < 0:
+            break
         gap = ANSWER_GAP.match(low, position)
         if gap:
-            yield replace(_line_site(low, position, gap.end(), MARK, "the answer is"), direct=True)
+            yield _Spot(position, gap.end(), MARK, "the answer is", True)
         bare = _answer_label(low, position)
         if bare:
-            yield replace(_line_site(low, position, bare, MARK, "marker line"), direct=True)
-        position = low.find("answer", position + 6)
+            yield _Spot(position, bare, MARK, "marker line", True)
+        position = low.rfind("answer", 0, position)
 
 
 _ANSWER_ALONE = re.compile(r"answer[*_\s]{1,4}(?=[(*$\[]{0,3}[a-z0-9][)*$\].]{0,3}\s*(?:\n|$))")
@@ -126,7 +139,7 @@ _HEADER_GATES = ("answer", "解答", "正解", "答え", "答案", "回答", "�
 _HEADER_BEFORE = re.compile(r"[\s#*>_【✅-]*(?:final|correct|the|my|最終|最终|최종|\s)*")
 
 
-def _header_sites(low: str) -> Iterator[Site]:
+def _header_spots(low: str) -> Iterator[_Spot]:
     """``## Answer`` alone on its line; the answer is on the next line that is not empty."""
     if not any(gate in low for gate in _HEADER_GATES):
         return
@@ -136,18 +149,21 @@ def _header_sites(low: str) -> Iterator[Site]:
         if len(before) > 30 or not _HEADER_BEFORE.fullmatch(before):
             continue
         rank = FINAL if "final" in before or "最" in before else MARK
-        yield _line_site(low, found.start(), found.end(), rank, "answer heading")
+        yield _Spot(found.start(), found.end(), rank, "answer heading")
 
 
-def _line_site(low: str, start: int, value: int, rank: int, how: str) -> Site:
+def _line_site(low: str, spot: _Spot) -> Site:
     """A site that runs to the end of its line, or of the next line with words if its own is empty."""
-    begin = value
+    value = begin = spot.value
     while begin < len(low) and low[begin].isspace():
         begin += 1
+    denied = _NOT_BUT.match(low, begin)
+    if denied:
+        begin = value = denied.end()
     end = low.find("\n", begin, begin + MAX_LINE)
     if end < 0:
         end = min(len(low), begin + MAX_LINE)
-    return Site(start, value, end, rank, how, closed=False, direct=False)
+    return Site(spot.start, value, end, spot.rank, spot.how, closed=False, direct=spot.direct)
 
 
 def _closed_by_tag(low: str, site: Site) -> Site:
@@ -209,7 +225,7 @@ def sentence_start(low: str, position: int, reach: int = 200) -> int:
 def _unasserted(low: str, site: Site) -> bool:
     """Whether a site is an echo of the format, a supposition, a question or what was thought once."""
     before = low[sentence_start(low, site.start) : site.start]
-    if before and (_UNASSERTED.search(before) or _quoted_echo(low, site, before)):
+    if before and (UNASSERTED.search(before) or _quoted_echo(low, site, before)):
         return True
     return not site.closed and site.how != "JSON field" and _is_asked(low, site)
 

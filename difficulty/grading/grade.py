@@ -28,6 +28,9 @@ from difficulty.schema import Completion, Grade, Question
 GRADER_VERSION = "1"
 """Changes whenever a verdict on some reply changes, so that cached grades can be told apart."""
 
+MAX_CHARS = 200_000
+"""Only the end of a longer reply is read: answers stand there, and hostile replies stay cheap."""
+
 _REWARDS = {"correct": 1.0, "wrong": 0.0, "no_answer": 0.0, "truncated": 0.0}
 
 
@@ -53,7 +56,7 @@ def grade(
     start = reply_start(completion.text)
     if start is None:
         return _undeclared(completion, cut, "the thoughts never end")
-    reply = normalize(completion.text, start)
+    reply = normalize(completion.text, max(start, len(completion.text) - MAX_CHARS))
     declared = _read(question, reply, cut=cut)
     if declared is None:
         return _undeclared(completion, cut, "no answer is declared")

@@ -29,12 +29,12 @@ HEAD = re.compile(rf"(?:{_OPEN}|{_WORDS})*+", re.IGNORECASE)
 
 _WRAP = re.compile(rf"{_OPEN}*+")
 _CLOSE = re.compile(r"(?:[*_`~\"'”)\]}>$】」』》〕]|\\[)\]$])*+")
-_AFTER_LABEL = re.compile(r"(?![A-Za-z0-9]|_[A-Za-z0-9]|['’][A-Za-z]|-[A-Za-z0-9]|\\[a-z]|\s*[\^=+*/<>]\s*[A-Za-z0-9\\])")
+_AFTER_LABEL = re.compile(r"(?![A-Za-z0-9]|_[A-Za-z0-9]|['’][A-Za-z]|-[A-Za-z0-9]|\\[a-z]|\s*[\^=+*<>]\s*[A-Za-z0-9\\])")
 _SEPARATOR = re.compile(
-    r"\s*+(?:[,、,/;;&+|·・･]\s*+(?:and/or|and|or)?|and/or\b|and\b|or\b|plus\b|と|及び|および|並びに|又は|または|"
-    r"あるいは|もしくは|か(?=\W?\w)|並|并|和|与|與|及|或者?|以及|및|와|과|또는|이나)\s*+(?:both |option |choice |选项|选项|選択肢)?"
+    r"\s*+\(?\s*+(?:[,、,/;;&+|·・･]\s*+(?:and/or|and|or)?|and/or\b|and\b|or\b|plus\b|(?=possibly|maybe|perhaps|alternatively)|と|及び|および|並びに|又は|または|"
+    r"あるいは|もしくは|か(?=\W?\w)|並|并|和|与|與|及|或者?|以及|및|와|과|또는|이나)\s*+(?:(?:possibly|maybe|perhaps|alternatively|potentially|even|else|also)\b:?\s*)?(?:both |option |choice |选项|选项|選択肢)?"
 )
-_EITHER = re.compile(r"\bor\b|/|\||又は|または|あるいは|もしくは|か|或|또는|이나")
+_EITHER = re.compile(r"\b(?:or|possibly|maybe|perhaps|alternatively)\b|/|\||又は|または|あるいは|もしくは|か|或|또는|이나")
 _RANGE = re.compile(r"[)\]*]*\s*(?:-|–|—|~|〜|から|to\b|through\b|thru\b|到|至|부터|에서)\s*[(\[*]*")
 _FUNCTION_WORD = re.compile(
     r"\s+(?:is|are|was|were|be|being|because|since|as|and|or|but|for|due|given|which|that|this|if|"

@@ -52,7 +52,7 @@ def normalize_math(text: str) -> str:
     text = strip_delimiters(plain(text).strip())
     for symbol, command in _SYMBOLS.items():
         text = text.replace(symbol, command)
-    text = _BETWEEN_DIGITS.sub("", text)
+    text = _BETWEEN_DIGITS.sub("", text.replace("\\\\", "\\newline "))
     text = _DEGREES.sub(r"\\degree ", text)
     text = _COMMAND.sub(lambda found: _COMMANDS.get(found[1], found[0]) + ("" if found[1] in _COMMANDS else ""), text)
     text = _SPACE_COMMAND.sub(" ", text).replace("\\$", "").replace("$", "").replace("\\%", "%")

@@ -47,7 +47,7 @@ ANSWER_HEADER = re.compile(r"(?:answers?|解答|正解|答え|答案|回答|정�
 MARKERS: tuple[Marker, ...] = (
     Marker(("####",), re.compile(r"####(?!#)\s*+(?:(?:final )?answer\s*:?)?"), FINAL, "#### line"),
     Marker(
-        ("answer", "choice", "option", "result", "prediction", "label"),
+        ('":', "':", '" :', "' :"),
         re.compile(
             r"[\"'](?:final|correct|best|selected|predicted|chosen|your|my)?[_ -]?"
             r"(?:answer|choice|option|result|prediction|label|value)(?:[_ -]?(?:choice|option|letter|label))?"

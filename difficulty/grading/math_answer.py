@@ -8,7 +8,7 @@ from difficulty.grading.declare import Site, sites_of
 from difficulty.grading.labels import HEAD
 from difficulty.grading.latex import normalize_math, squeeze
 from difficulty.grading.markers import CONCLUDE
-from difficulty.grading.normalize import Normal
+from difficulty.grading.normalize import Normal, line_spans
 from difficulty.grading.settle import Declared, settle
 
 _SEGMENT = re.compile(r"\$\$?([^$]{1,2000})\$\$?|\\\(((?:[^\\]|\\[^)]){1,2000}?)\\\)|\\\[((?:[^\\]|\\[^\]]){1,2000}?)\\\]")
@@ -131,7 +131,7 @@ def _join_side_by_side(text: str, items: list[Declared]) -> list[Declared]:
 
 def _conclusion(reply: Normal, start: int) -> list[Declared]:
     """A reply of mathematics alone, a last ``label: equation`` line, or a concluding sentence."""
-    lines = [(m.start(), m.end()) for m in re.finditer(r"[^\n]*\S[^\n]*", reply.text) if m.end() > start]
+    lines = line_spans(reply.text, start)
     if not lines:
         return []
     begin, end = lines[-1]
@@ -139,10 +139,10 @@ def _conclusion(reply: Normal, start: int) -> list[Declared]:
     if "?" in line:
         return []
     if _is_plain(line) and _MATHY.search(line) and (len(lines) == 1 or _SEGMENT.fullmatch(line.strip(" .*"))):
-        return [_declared(reply, begin, end, "mathematics alone")]
+        return _declared(reply, begin, end, "mathematics alone")
     label = _LABEL_LINE.fullmatch(line)
     if label and re.search(r"\d|=", label["value"]) and _is_plain(label["value"]):
-        return [_declared(reply, begin + label.start("value"), end, "label and equation")]
+        return _declared(reply, begin + label.start("value"), end, "label and equation")
     return _concluding_sentence(reply, begin, end)
 
 
@@ -164,13 +164,14 @@ def _concluding_sentence(reply: Normal, begin: int, end: int) -> list[Declared]:
         return []
     if not _CONCLUDING.search(before) and not (_THEREFORE.match(before) and not after):
         return []
-    return [_declared(reply, *_segments(reply.text, first), "concluding sentence")]
+    return _declared(reply, *_segments(reply.text, first), "concluding sentence")
 
 
-def _declared(reply: Normal, begin: int, end: int, how: str) -> Declared:
+def _declared(reply: Normal, begin: int, end: int, how: str) -> list[Declared]:
     while end > begin and reply.text[end - 1] in " .*`\n":
         end -= 1
-    return Declared(normalize_math(reply.text[begin:end]), begin, end, CONCLUDE, how)
+    value = normalize_math(reply.text[begin:end])
+    return [Declared(value, begin, end, CONCLUDE, how)] if value else []
 
 
 __all__ = ["HEAD", "read_math", "squeeze"]

@@ -10,7 +10,7 @@ from difficulty.grading.conclude import bare, conclusions, named, within
 from difficulty.grading.declare import Site, sites_of
 from difficulty.grading.labels import read_labels
 from difficulty.grading.markers import NAMED
-from difficulty.grading.normalize import Normal
+from difficulty.grading.normalize import Normal, line_spans
 from difficulty.grading.options import Mention, Options
 from difficulty.grading.settle import Declared, settle
 
@@ -74,7 +74,7 @@ def _of_mentions(mentions: list[Mention], rank: int, how: str, options: Options)
 
 def _listed_lines(reply: Normal, options: Options) -> list[Declared]:
     """A reply of nothing but lines such as ``a. text``, fewer than there are options."""
-    spans = [(m.start(), m.end()) for m in re.finditer(r"[^\n]*\S[^\n]*", reply.text)]
+    spans = line_spans(reply.text)
     if not 2 <= len(spans) < len(options.labels):
         return []
     labels: list[str] = []

@@ -94,6 +94,17 @@ def _spell_alone(char: str) -> str:
     return "".join(part if len(part.lower()) == 1 else part.lower()[0] for part in spelled)
 
 
+def line_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
+    """[start, end) of each line from ``start`` on that is not blank."""
+    spans = []
+    position = start
+    for line in text[start:].split("\n"):
+        if line and not line.isspace():
+            spans.append((position, position + len(line)))
+        position += len(line) + 1
+    return spans
+
+
 def is_circled_digit(char: str) -> bool:
     """Whether a character is one of ①-⑳, ⓪, ❶-❿."""
     return "①" <= char <= "⑳" or char == "⓪" or "❶" <= char <= "❿"

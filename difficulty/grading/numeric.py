@@ -15,6 +15,7 @@ from difficulty.grading.numbers import (
     find_numbers,
     parse_number,
 )
+from difficulty.grading.phrases import REFUSAL
 from difficulty.grading.settle import Declared, settle
 
 REFUSED = "refused"
@@ -31,10 +32,6 @@ _HEAD = re.compile(r"[\s*_`~\"'“‘({\[【「:=≈~〜→$\\>|#]*(?:(?:approxi
 _EQUALS = re.compile(r"(?<![<>!≤≥])(?:=|≈|≒|\\approx)")
 _ORDINAL = re.compile(
     r"(?:\b(?:step|question|problem|part|case|equation|eq\.?|figure|table|option|line|chapter|number|no\.|item|q|day|week|method|example|page|section)\s*#?\s*|第|\()$"
-)
-_REFUSAL = re.compile(
-    r"\b(?:cannot|can't|can not|could not|couldn't|unable to|not able to|impossible to|not possible to|no way to)\s+(?:\w+ ){0,2}?(?:determine|decide|say|answer|tell|find|calculate|compute|provide|solve|know|give|conclude|be (?:determined|found|computed|calculated|solved))|"
-    r"\b(?:don't|do not) (?:really )?know|\bnot (?:sure|certain)\b|\bno idea\b|\bnot enough (?:information|data)|\binsufficient\b|求められない|わかりません|分かりません|判断できません|できない|无法|不知道|모르|알 수 없"
 )
 _BARE = re.compile(r"[\s*_`\"'($\\\[{.]*")
 
@@ -160,7 +157,7 @@ def _last_number(reply: Normal, start: int) -> list[Declared]:
         numbers = [item for item in find_numbers(low, begin, end) if not _ordinal(low, item)]
         if not numbers:
             continue
-        if low[end - 1] == "?" or _REFUSAL.search(low, begin, end) or _is_denied(low, begin, numbers):
+        if low[end - 1] == "?" or REFUSAL.search(low, begin, end) or _is_denied(low, begin, numbers):
             return []
         many = len(numbers) > 1 and _joined(low, numbers, len(numbers) - 2)
         last = numbers[-1]

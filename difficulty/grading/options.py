@@ -26,7 +26,7 @@ _NOT_AFTER = re.compile(
     r"(?:は|が)?\s*(?:では?な[いくか]|じゃな|否定|除外|考えにく|誤り|誤って|間違|不適|違う|違い)|"
     r"は\s*(?:適切|正し)(?:くな|では?な)|"
     r"(?:项|选项)?\s*(?:是|也)?(?:错|不对|不對|不正确|不符|不成立|可以?排除|被排除|有误)|"
-    r"[은는이가]?\s*(?:아니|아닌|아님|틀|제외|옳지))"
+    r"[은는이가]?\s*(?:아니|아닌|아님|아닙|않|틀|제외|옳지))"
 )
 
 
@@ -48,6 +48,8 @@ class Options:
     """Normalised lower-case option text -> label; texts that two options share are left out."""
     pattern: re.Pattern[str] | None
     """Finds any option's text in a lower-case text, longest first."""
+    first_words: tuple[str, ...]
+    """The first word of each text: where none occurs, no text does."""
     chars: str
     """The characters a label may be written with, for a character class."""
 
@@ -60,7 +62,7 @@ class Options:
 
     def mentions(self, low: str, start: int, end: int) -> Iterator[Mention]:
         """Option texts named in ``low[start:end]`` and not denied there."""
-        if self.pattern is None:
+        if self.pattern is None or not any(word in low for word in self.first_words):
             return
         for found in self.pattern.finditer(low, start, end):
             if not denied(low, found.start(), found.end()):
@@ -101,7 +103,8 @@ def options_of(choices: tuple[Choice, ...]) -> Options:
         texts.pop(text, None)
     labels = tuple(plain(choice.label) for choice in choices)
     chars = "".join(sorted({form for label in labels for form in (label.upper(), label.lower())}))
-    return Options(labels, texts, _texts_pattern(texts), re.escape(chars))
+    first_words = tuple({text.split(" ")[0] for text in texts})
+    return Options(labels, texts, _texts_pattern(texts), first_words, re.escape(chars))
 
 
 def _squeeze(text: str) -> str:

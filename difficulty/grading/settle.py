@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from difficulty.grading.markers import FINAL, MARK
 from difficulty.grading.normalize import Normal
+from difficulty.grading.phrases import SECOND_THOUGHTS, TAKEN_BACK
 
 
 @dataclass(frozen=True)
@@ -29,22 +29,6 @@ class Declared:
 Weaker = Callable[[int], list[Declared]]
 """Answers declared less plainly from an index on; called only when nothing plain is there."""
 
-_SOFT = re.compile(
-    r"\bwait\b(?=\s*[,.!…—–:;-]|\s+(?:no|a|that|i|let|actually|maybe)\b)|\bactually\b|\bcorrection\b|"
-    r"\b(?:on|upon|after) (?:second|further|closer|more|re|a second)\w*|\bon reflection|"
-    r"\bi (?:revise|misread|miscounted|forgot|overlooked|missed|made|miscalculated|confused|need to (?:correct|revise|fix))\b|"
-    r"\breconsider\w*|\bre-?(?:check|evaluat|examin|think|thought|read|calculat|visit|comput)\w*|\bcorrecting\b|\blet me correct|"
-    r"\bmistake\b|\berror\b|\bno,|\bhold on|\bhmm+|\bsorry\b|\bapolog\w+|\boops|\bmy bad|\bchang(?:e|ed|ing) my|"
-    r"\brevis(?:e|ed|ing|ion)\b|\bupdat(?:e|ed|ing)\b|\bdouble[- ]check\w*|\bthat (?:cannot|can't) be|\bnot quite\b|"
-    r"\bthat(?:'s| is| was)n?'?t? (?:wrong|incorrect|not (?:right|correct))|\bi was wrong|\bwas lost\b|\bwas (?:wrong|incorrect)|"
-    r"\bno longer\b|\bscratch that|\bnot \S{1,12} but|"
-    r"訂正|いや|待っ|間違|誤りで|見直|やり直|考え直|やはり|修正|計算し直|更正|等等|等一下|不对|不對|纠正|重新|改为|改為|改选|"
-    r"아니[,.]|정정|다시|수정|잠깐|틀렸"
-)
-_HARD = re.compile(
-    r"\bscratch that|\bi take (?:that|it|this) back|\b(?:ignore|disregard|forget) (?:that|the above|this answer|my (?:previous|earlier|last|answer))|"
-    r"\bi (?:hereby )?(?:retract|withdraw)|\bmy (?:\w+ )?answer (?:is|was) (?:wrong|incorrect)|撤回|取り消|取消し|作废|作廢|취소"
-)
 _PROSE = re.compile(r"[a-z]{2,}|[^\x00-\x7f]")
 _JOIN_ONLY = re.compile(r"(?:and|or|possibly|maybe|perhaps|either|also|text|quad|answers?|boxed|final|is|the|frac|sqrt)")
 
@@ -62,7 +46,7 @@ def settle(
     if not kept:
         return _one_of(_after_retraction(reply.low, weaker(0)))
     tail = kept[-1].end
-    if not _SOFT.search(reply.low, tail) and not _HARD.search(reply.low, tail):
+    if not SECOND_THOUGHTS.search(reply.low, tail) and not TAKEN_BACK.search(reply.low, tail):
         return _one_of(_outranked(reply.low, kept, last_wins))
     return _retracted(reply, kept, weaker, last_wins=last_wins)
 
@@ -72,11 +56,11 @@ def _retracted(
 ) -> Declared | None:
     """What stands when words of retraction follow the last plain answer."""
     tail = kept[-1].end
-    found = _SOFT.search(reply.low, tail) or _HARD.search(reply.low, tail)
+    found = SECOND_THOUGHTS.search(reply.low, tail) or TAKEN_BACK.search(reply.low, tail)
     later = weaker(found.start()) if found else []
     if later:
         return _one_of(later)
-    if _HARD.search(reply.low, tail):
+    if TAKEN_BACK.search(reply.low, tail):
         return None
     return _one_of(_outranked(reply.low, kept, last_wins))
 
@@ -86,8 +70,8 @@ def _after_retraction(low: str, ordered: list[Declared]) -> list[Declared]:
     for index in range(len(ordered) - 1, 0, -1):
         previous, current = ordered[index - 1], ordered[index]
         if previous.end <= current.start and (
-            _SOFT.search(low, previous.end, current.start)
-            or _HARD.search(low, previous.end, current.start)
+            SECOND_THOUGHTS.search(low, previous.end, current.start)
+            or TAKEN_BACK.search(low, previous.end, current.start)
         ):
             return ordered[index:]
     return ordered
@@ -126,5 +110,3 @@ def _one_of(kept: Sequence[Declared]) -> Declared | None:
         return replace(last, many=any(declared.many for declared in kept))
     return replace(last, value=" | ".join(values), many=True)
 
-
-__all__ = ["FINAL", "MARK", "Declared", "Weaker", "settle"]

@@ -7,12 +7,12 @@ import re
 from difficulty.grading.declare import Site, sites_of
 from difficulty.grading.markers import CONCLUDE
 from difficulty.grading.normalize import Normal, plain
+from difficulty.grading.phrases import REFUSAL
 from difficulty.grading.settle import Declared, settle
 
 _CLAUSE_END = re.compile(r"\.(?=\s|$)|[。;]|\s(?:because|since|which|who|as it)\b|\s\(|,\s(?:because|since|which|who|as)\b")
 _MARKUP = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textit)\s*|[*_`\"'“”‘’「」『』$\\{}\[\]<>()]")
 _NEGATED = re.compile(r"\s*(?:not|n't|never)\b")
-_REFUSAL = re.compile(r"\b(?:don't know|do not know|cannot|can't|unable to|not sure|no idea)\b|わかりません|不知道|모르")
 
 
 def read_text(reply: Normal) -> Declared | None:
@@ -47,7 +47,7 @@ def _at_site(reply: Normal, site: Site) -> Declared | None:
 def _whole(reply: Normal, start: int) -> list[Declared]:
     """A reply that is one short line, and nothing else."""
     body = reply.low[start:].strip()
-    if not body or "\n" in body or len(body) > 200 or body.endswith("?") or _REFUSAL.search(body):
+    if not body or "\n" in body or len(body) > 200 or body.endswith("?") or REFUSAL.search(body):
         return []
     begin = reply.low.find(body, start)
     return [Declared(text_key(body), begin, begin + len(body), CONCLUDE, "reply of one line")]

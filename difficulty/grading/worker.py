@@ -165,7 +165,7 @@ def failed_grade(completion: Completion, reason: str) -> Grade:
 
 def _preload() -> None:
     """Load the arithmetic before the first deadline runs."""
-    import mpmath  # noqa: F401
+    import mpmath  # type: ignore[import-untyped]  # noqa: F401
 
     from difficulty.grading import compare  # noqa: F401
 

@@ -8,56 +8,33 @@ key or model (401, 403, 404) stops the run; everything else is retried with back
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import os
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from difficulty.errors import ServerError
-from difficulty.prompts import Message
 from difficulty.run_spec import SamplingSpec
+from difficulty.sampling.protocol import (
+    CONNECT_TIMEOUT_S,
+    Endpoint,
+    Owed,
+    Reply,
+    clean_text,
+    get_json,
+    read_reply,
+    request_body,
+)
 from difficulty.schema import Completion
 
 if TYPE_CHECKING:
     import aiohttp
 
-API_KEY_VARIABLE = "DIFFICULTY_API_KEY"
 MAX_ATTEMPTS = 6
 FIRST_DELAY_S = 0.5
 LONGEST_DELAY_S = 20.0
-CONNECT_TIMEOUT_S = 10.0
-ROW_FAULTS = (400, 413, 422)
-STOP_FAULTS = (401, 403, 404)
 BYTES_A_MESSAGE = 64
 """Room for the template's own tokens when a prompt's length is bounded from its bytes."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Owed:
-    """A question with the samples it still needs."""
-
-    question_id: str
-    messages: list[Message]
-    missing: tuple[int, ...]
-    """Sample indexes to draw."""
-
-
-@dataclass(kw_only=True)
-class Endpoint:
-    """One server as the client sees it."""
-
-    url: str
-    """Base address that ends in ``/v1``."""
-    model: str
-    """The name this server serves the model under."""
-    max_model_len: int | None
-    """Its context length in tokens; None if it does not say."""
-    version: str | None = None
-    in_flight: int = 0
-    failures_in_a_row: int = 0
-    num_answers: int = 0
 
 
 @dataclass(kw_only=True)
@@ -71,94 +48,6 @@ class Progress:
     truncated: int = 0
     retries: int = 0
     endpoints: list[Endpoint] = field(default_factory=list)
-
-
-def api_headers() -> dict[str, str]:
-    """The authorisation header, from the environment only."""
-    key = os.environ.get(API_KEY_VARIABLE)
-    return {"Authorization": f"Bearer {key}"} if key else {}
-
-
-def normal_url(url: str) -> str:
-    """``http://host:8000`` or ``.../v1/`` -> the address that ends in ``/v1``.
-
-    Raises:
-        ServerError: no http address, or one that carries a password.
-    """
-    url = url.rstrip("/")
-    if not url.startswith(("http://", "https://")):
-        raise ServerError(f"endpoint is no http address: {url!r}. Write http://HOST:PORT")
-    if "@" in url.partition("://")[2].partition("/")[0]:
-        raise ServerError(
-            f"endpoint carries a user name or password. Put the key into {API_KEY_VARIABLE} instead"
-        )
-    return url if url.endswith("/v1") else f"{url}/v1"
-
-
-async def connect(session: aiohttp.ClientSession, url: str, model: str) -> Endpoint:
-    """Ask a server what it serves.
-
-    Raises:
-        ServerError: nobody answers, the key is refused, or it serves another model.
-    """
-    url = normal_url(url)
-    served = (await _get(session, f"{url}/models")).get("data") or []
-    for entry in served:
-        if model in (entry.get("id"), entry.get("root")):
-            version = await _version(session, url)
-            length = entry.get("max_model_len")
-            return Endpoint(url=url, model=entry["id"], max_model_len=length, version=version)
-    names = ", ".join(str(entry.get("id")) for entry in served) or "nothing"
-    raise ServerError(
-        f"endpoint {url} serves another model: {names}, not {model}. "
-        "Pass --model with a served name"
-    )
-
-
-async def _get(session: aiohttp.ClientSession, url: str) -> dict[str, Any]:
-    import aiohttp
-
-    try:
-        async with session.get(url, timeout=aiohttp.ClientTimeout(total=30)) as reply:
-            if reply.status in (401, 403):
-                raise ServerError(
-                    f"endpoint refuses the key: {url} answered {reply.status}. "
-                    f"Set {API_KEY_VARIABLE}"
-                )
-            if reply.status != 200:
-                raise ServerError(
-                    f"endpoint is no OpenAI-compatible server: {url} answered {reply.status}. "
-                    "Check the address"
-                )
-            body = await reply.json(content_type=None)
-    except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise ServerError(
-            f"no server answers at {url}: {error or type(error).__name__}. "
-            "Start it, correct --endpoint, or leave --endpoint out to start one here"
-        ) from error
-    except ValueError as error:
-        raise ServerError(f"endpoint does not speak JSON: {url}. Check the address") from error
-    return body if isinstance(body, dict) else {}
-
-
-async def _version(session: aiohttp.ClientSession, url: str) -> str | None:
-    """Version of vLLM; None for other servers."""
-    try:
-        found = await _get(session, f"{url.removesuffix('/v1')}/version")
-    except ServerError:
-        return None
-    return str(found["version"]) if "version" in found else None
-
-
-def open_session(limit: int) -> aiohttp.ClientSession:
-    """A session for up to ``limit`` requests at once."""
-    import aiohttp
-
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=limit),
-        headers=api_headers(),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
-    )
 
 
 class Client:
@@ -247,7 +136,7 @@ class Client:
         """Stop the run, rather than record failures, when nobody answers any more."""
         for endpoint in self.endpoints:
             try:
-                await _get(self.session, f"{endpoint.url}/models")
+                await get_json(self.session, f"{endpoint.url}/models")
             except ServerError as error:
                 last = error
             else:
@@ -331,10 +220,10 @@ class Client:
         return Completion(
             question_id=question.question_id,
             sample_index=index,
-            text=_text(message.get("content")),
-            reasoning=_text(message.get("reasoning") or message.get("reasoning_content")),
+            text=clean_text(message.get("content")),
+            reasoning=clean_text(message.get("reasoning") or message.get("reasoning_content")),
             num_tokens=tokens,
-            finish_reason=_text(choice.get("finish_reason")),
+            finish_reason=clean_text(choice.get("finish_reason")),
             attempt=attempt,
             max_tokens=self.sampling.max_tokens,
             server=reply.server,
@@ -356,90 +245,6 @@ class Client:
         )
 
 
-@dataclass(kw_only=True)
-class Reply:
-    """What one request brought."""
-
-    server: str
-    choices: list[dict[str, Any]] = field(default_factory=list)
-    completion_tokens: int | None = None
-    fault: str | None = None
-    """The server's or the network's fault: worth another try."""
-    problem: str | None = None
-    """The row's own fault: recorded, not tried again."""
-
-
-async def read_reply(answer: aiohttp.ClientResponse, endpoint: Endpoint) -> Reply:
-    """Sort a response into answers, the row's fault, or something worth another try.
-
-    Raises:
-        ServerError: the key or the model is refused.
-    """
-    if answer.status in STOP_FAULTS:
-        detail = _one_line(await answer.text(errors="replace"))
-        raise ServerError(
-            f"endpoint {endpoint.url} answered {answer.status}: {detail}. "
-            f"Check --model and {API_KEY_VARIABLE}"
-        )
-    if answer.status in ROW_FAULTS:
-        detail = _one_line(await answer.text(errors="replace"))
-        return Reply(server=endpoint.url, problem=f"refused: {answer.status} {detail}")
-    if answer.status != 200:
-        return Reply(server=endpoint.url, fault=f"status {answer.status}")
-    try:
-        body = await answer.json(content_type=None)
-        choices = [choice for choice in body["choices"] if isinstance(choice["message"], dict)]
-        usage = body.get("usage") or {}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        return Reply(server=endpoint.url, fault=f"broken answer: {type(error).__name__}")
-    tokens = usage.get("completion_tokens") if isinstance(usage, dict) else None
-    return Reply(
-        server=endpoint.url,
-        choices=[choice for choice in choices if choice.get("finish_reason") != "abort"],
-        completion_tokens=tokens if isinstance(tokens, int) else None,
-    )
-
-
-def request_body(
-    model: str, sampling: SamplingSpec, question: Owed, *, missing: list[int], attempt: int
-) -> dict[str, Any]:
-    """The request, with every sampling parameter stated: a server's defaults never apply."""
-    body: dict[str, Any] = {
-        "model": model,
-        "messages": question.messages,
-        "n": len(missing),
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        "top_k": sampling.top_k,
-        "min_p": sampling.min_p,
-        "repetition_penalty": sampling.repetition_penalty,
-        "max_tokens": sampling.max_tokens,
-        "seed": request_seed(sampling.seed, question.question_id, missing[0], attempt),
-        "return_token_ids": True,
-    }
-    if sampling.stop:
-        body["stop"] = list(sampling.stop)
-    return body
-
-
-def request_seed(seed: int, question_id: str, first_index: int, attempt: int) -> int:
-    """A seed of its own for each request; vLLM adds 0..n-1 to it for the n samples."""
-    text = f"{seed}/{question_id}/{first_index}/{attempt}"
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") % 2**31
-
-
 def _load(endpoint: Endpoint) -> int:
     """Requests in flight, plus a penalty: a failing server is used when the others are busy."""
     return endpoint.in_flight + 8 * min(endpoint.failures_in_a_row, 8)
-
-
-def _text(value: Any) -> str | None:
-    """The text, with halves of surrogate pairs written out: no table could hold them."""
-    if not isinstance(value, str):
-        return None
-    return value.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _one_line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 300 else line[:297] + "..."

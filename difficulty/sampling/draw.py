@@ -13,7 +13,8 @@ from typing import Any
 from difficulty import prompts, store
 from difficulty.errors import DifficultyError, ServerError, SettingsError
 from difficulty.run_spec import FewShotTurn, RunSpec, settings_through
-from difficulty.sampling import client
+from difficulty.sampling import protocol
+from difficulty.sampling.client import Client, Progress
 from difficulty.sampling.journal import Journal, seal
 from difficulty.sampling.servers import running_servers, visible_gpus
 from difficulty.schema import Question
@@ -33,14 +34,14 @@ FINGERPRINT_EDGE = 2**20
 Update = Callable[[int, str], None]
 
 
-def owed_questions(run: store.RunFolder, spec: RunSpec) -> Iterator[client.Owed]:
+def owed_questions(run: store.RunFolder, spec: RunSpec) -> Iterator[protocol.Owed]:
     """Questions with the samples they still lack, streamed from the tables."""
     few_shot = tuple(_message(turn) for turn in spec.sampling.few_shot)
     for batch in _owed_batches(run, spec):
         for values in batch.to_pylist():
             got = set(values["got"])
             question: Question = store.row_from_dict(Question, values)
-            yield client.Owed(
+            yield protocol.Owed(
                 question_id=question.question_id,
                 messages=prompts.messages(
                     question, template=spec.sampling.template, few_shot=few_shot
@@ -119,15 +120,15 @@ def _leaf(group: BaseException) -> BaseException:
 
 async def _draw(run: store.RunFolder, spec: RunSpec, urls: list[str], update: Update) -> None:
     concurrency = spec.server.concurrency or (64 if spec.server.endpoints or visible_gpus() else 16)
-    async with client.open_session(concurrency * len(urls) + 2) as session:
-        endpoints = [await client.connect(session, url, spec.sampling.model) for url in urls]
+    async with protocol.open_session(concurrency * len(urls) + 2) as session:
+        endpoints = [await protocol.connect(session, url, spec.sampling.model) for url in urls]
         _require_room(endpoints, spec)
         identity = model_identity(endpoints, spec.sampling.model)
         require_same_model(run, identity)
         header = {"settings": settings_through(spec, "sampling"), "extra": {"model": identity}}
-        progress = client.Progress()
+        progress = Progress()
         with Journal(run.completions, header=header) as journal:
-            drawing = client.Client(
+            drawing = Client(
                 session=session,
                 endpoints=endpoints,
                 sampling=spec.sampling,
@@ -141,7 +142,7 @@ async def _draw(run: store.RunFolder, spec: RunSpec, urls: list[str], update: Up
                 show.cancel()
 
 
-async def _show(progress: client.Progress, update: Update) -> None:
+async def _show(progress: Progress, update: Update) -> None:
     start = time.monotonic()
     while True:
         await asyncio.sleep(REFRESH_S)
@@ -157,7 +158,7 @@ async def _show(progress: client.Progress, update: Update) -> None:
         )
 
 
-def _require_room(endpoints: list[client.Endpoint], spec: RunSpec) -> None:
+def _require_room(endpoints: list[protocol.Endpoint], spec: RunSpec) -> None:
     for endpoint in endpoints:
         length = endpoint.max_model_len
         if length is not None and length <= spec.sampling.max_tokens:
@@ -167,7 +168,7 @@ def _require_room(endpoints: list[client.Endpoint], spec: RunSpec) -> None:
             )
 
 
-def model_identity(endpoints: list[client.Endpoint], model: str) -> dict[str, Any]:
+def model_identity(endpoints: list[protocol.Endpoint], model: str) -> dict[str, Any]:
     """Which model answers: served name, context length, vLLM version, and a local folder's hash."""
     first = endpoints[0]
     return {

@@ -154,7 +154,7 @@ def _reply(script: Script, body: dict[str, Any], fault: Fault | None) -> dict[st
 def _choice(
     script: Script, body: dict[str, Any], index: int, fault: Fault | None
 ) -> dict[str, Any]:
-    chooser = random.Random(body["seed"] + index)
+    chooser = random.Random(f"{body.get('seed', len(script.requests))} {body['messages']} {index}")
     text = script.answer(body["messages"], chooser)
     return {
         "index": index,

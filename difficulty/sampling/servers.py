@@ -7,19 +7,20 @@ import contextlib
 import importlib.util
 import json
 import os
+import secrets
 import shutil
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from difficulty.errors import ServerError
 from difficulty.run_spec import RunSpec
-from difficulty.sampling import client
+from difficulty.sampling import protocol
 
 if TYPE_CHECKING:
     import aiohttp
@@ -78,20 +79,27 @@ def engine_installed() -> bool:
     return importlib.util.find_spec("vllm") is not None
 
 
-def server_command(spec: RunSpec, *, port: int, machine: Machine) -> list[str]:
-    """The command line of one vLLM server, bound to loopback."""
+def server_command(spec: RunSpec, *, port: int, machine: Machine, chance: int) -> list[str]:
+    """The command line of one vLLM server, bound to loopback.
+
+    ``chance`` seeds the engine: servers, and restarts, must not all draw the same random numbers.
+    """
     server, sampling = spec.server, spec.sampling
     command = [
         *(sys.executable, "-m", "vllm.entrypoints.openai.api_server"),
         *("--model", sampling.model, "--served-model-name", sampling.model),
         *("--host", "127.0.0.1", "--port", str(port)),
         *("--tensor-parallel-size", str(server.tensor_parallel_size)),
-        *("--generation-config", "vllm", "--enable-prefix-caching"),
+        *("--generation-config", "vllm", "--enable-prefix-caching", "--seed", str(chance)),
     ]
     if server.max_model_len is not None:
         command += ["--max-model-len", str(server.max_model_len)]
     if machine.num_gpus == 0:
         command += ["--dtype", "float32", "--enforce-eager"]
+        if spec.sampling.seed is not None:
+            # vLLM 0.32 on a CPU dies when it cuts a seeded prompt into chunks: it rewinds the
+            # request's generator, and CPU generators know no offset.
+            command += ["--no-enable-chunked-prefill"]
     return [*command, *server.vllm_args]
 
 
@@ -224,20 +232,20 @@ def _start(spec: RunSpec, number: int, machine: Machine, logs: Path) -> Server:
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "difficulty.sampling.guard"),
-                *server_command(spec, port=port, machine=machine),
+                *server_command(spec, port=port, machine=machine, chance=secrets.randbits(31)),
             ],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env={**_without_our_key(os.environ), **environment},
+            env={**without_our_key(os.environ), **environment},
             start_new_session=True,
         )
     return Server(process=process, url=f"http://127.0.0.1:{port}/v1", log=log)
 
 
-def _without_our_key(environment: os._Environ[str]) -> dict[str, str]:
+def without_our_key(environment: Mapping[str, str]) -> dict[str, str]:
     """A started server needs no key, and must not print one."""
-    return {key: value for key, value in environment.items() if key != client.API_KEY_VARIABLE}
+    return {key: value for key, value in environment.items() if key != protocol.API_KEY_VARIABLE}
 
 
 def _free_port() -> int:
@@ -247,7 +255,7 @@ def _free_port() -> int:
 
 
 async def _wait_for_all(servers: list[Server], model: str) -> None:
-    async with client.open_session(len(servers)) as session:
+    async with protocol.open_session(len(servers)) as session:
         for server in servers:
             await _wait_for_first_token(session, server, model)
 

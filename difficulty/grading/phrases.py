@@ -1,0 +1,109 @@
+"""Phrases by which a reply takes back, refuses, supposes or asks, each behind a cheap gate.
+
+A gate is a plain string that occurs in every match. Looking for a few plain strings is many times
+faster than trying a pattern at every character, and most replies hold none of them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Phrases:
+    """A pattern for lower-case normalised text, tried only where a gate occurs."""
+
+    pattern: re.Pattern[str]
+    gates: tuple[str, ...]
+
+    def search(self, low: str, start: int = 0, end: int | None = None) -> re.Match[str] | None:
+        """The first match in ``low[start:end]``."""
+        stop = len(low) if end is None else end
+        if not any(low.find(gate, start, stop) >= 0 for gate in self.gates):
+            return None
+        return self.pattern.search(low, start, stop)
+
+
+SECOND_THOUGHTS = Phrases(
+    re.compile(
+        r"\bwait\b(?=\s*[,.!…—–:;-]|\s+(?:no|a|that|i|let|actually|maybe)\b)|\bactually\b|"
+        r"\bcorrection\b|\b(?:on|upon|after) (?:second|further|closer|more|re|a second)\w*|"
+        r"\bon reflection|\bi (?:revise|misread|miscounted|forgot|overlooked|missed|made|"
+        r"miscalculated|confused|need to (?:correct|revise|fix))\b|\breconsider\w*|"
+        r"\bre-?(?:check|evaluat|examin|think|thought|read|calculat|visit|comput)\w*|"
+        r"\bcorrecting\b|\blet me correct|\bmistake\b|\berror\b|\bno,|\bhold on|\bhmm+|\bsorry\b|"
+        r"\bapolog\w+|\boops|\bmy bad|\bchang(?:e|ed|ing) my|\brevis(?:e|ed|ing|ion)\b|"
+        r"\bupdat(?:e|ed|ing)\b|\bdouble[- ]check\w*|\bthat (?:cannot|can't) be|\bnot quite\b|"
+        r"\bthat(?:'s| is| was) (?:wrong|incorrect|not (?:right|correct))|"
+        r"\bthat (?:isn't|wasn't) (?:right|correct)|\bi was wrong|\bwas lost\b|"
+        r"\bwas (?:wrong|incorrect)|\bno longer\b|\bscratch that|\bnot \S{1,12} but|"
+        r"訂正|いや|待っ|間違|誤りで|見直|やり直|考え直|やはり|修正|計算し直|更正|等等|等一下|不对|"
+        r"不對|纠正|重新|改为|改為|改选|아니[,.]|정정|다시|수정|잠깐|틀렸"
+    ),
+    (
+        "wait", "actually", "correct", "on ", "upon", "after", "i revise", "i m", "forgot", "confused",
+        "re", "mistake", "error", "no,", "hmm", "sorry", "apolog", "oops", "my bad", "chang", "updat",
+        "double", "that can", "not ", "wrong", "lost", "scratch", "overlooked",
+        "訂正", "いや", "待っ", "間違", "誤り", "直", "やはり", "修正", "更正", "等", "不对", "不對", "纠正",
+        "改", "아니", "정정", "다시", "수정", "잠깐", "틀렸",
+    ),
+)  # fmt: skip
+"""What comes before it may have been given up, if another answer follows."""
+
+TAKEN_BACK = Phrases(
+    re.compile(
+        r"\bscratch that|\bi take (?:that|it|this) back|\b(?:ignore|disregard|forget) "
+        r"(?:that|the above|this answer|my (?:previous|earlier|last|answer))|"
+        r"\bi (?:hereby )?(?:retract|withdraw)|\bmy (?:\w+ )?answer (?:is|was) (?:wrong|incorrect)|"
+        r"撤回|取り消|取消し|作废|作廢|취소"
+    ),
+    (
+        "scratch that", "back", "ignore ", "disregard ", "forget ", "retract", "withdraw", "my ",
+        "撤回", "取り消", "取消し", "作废", "作廢", "취소",
+    ),
+)  # fmt: skip
+"""What comes before it is given up, whether or not another answer follows."""
+
+REFUSAL = Phrases(
+    re.compile(
+        r"\b(?:cannot|can't|can not|could not|couldn't|unable to|not able to|won't|impossible to|"
+        r"not possible to|no way to|refuse to|decline to|hard to|difficult to)(?: \w+){0,2}? "
+        r"(?:determine|decide|say|answer|tell|choose|select|identify|provide|pick|know|give|"
+        r"conclude|commit|assist|help|find|calculate|compute|solve|"
+        r"be (?:determined|found|computed|calculated|solved|answered|known))|"
+        r"\b(?:don't|do not|didn't) (?:really |actually )?know|\bnot (?:sure|certain)\b|\bunsure\b|\bno idea\b|"
+        r"\bdepends on\b|\bconsult a\b|\bnot enough (?:information|data)|\binsufficient\b|\bno answer\b|"
+        r"(?:わかり|分かり|判断でき|答えられ|回答でき|お答えでき|決められ|求められ|特定でき)(?:ませ|な)|"
+        r"わからな|分からな|判断できな|无法|無法|不知道|不确定|모르|알 수 없|판단할 수 없"
+    ),
+    (
+        "cannot", "can't", "not ", "couldn't", "unable", "won't", "impossible", "no way", "refuse",
+        "decline", "hard to", "difficult to", "don't", "didn't", "unsure", "no idea", "depends on",
+        "consult", "insufficient", "no answer", "ませ", "な", "无法", "無法", "不", "모르", "없",
+    ),
+)  # fmt: skip
+"""The reply says that it gives no answer."""
+
+UNASSERTED = Phrases(
+    re.compile(
+        r"\b(?:(?:might|may|could|would|can) (?:be tempted|think|say|believe|guess|expect|argue|assume|"
+        r"choose|be fooled)|tempt\w+|if (?:\w+ ){1,12}?(?:were|had|was)|(?:were|had) (?:\w+ ){1,8}?the|"
+        r"i (?:first|initially|originally) \w+|at first|initially|originally|"
+        r"first (?:guess|thought|instinct)|common (?:mistake|error|wrong)|mistaken\w*|wrong(?:ly)?|"
+        r"incorrect(?:ly)?|trap|suppose|supposing|assume|assuming|whether|unless|otherwise|"
+        r"some (?:people|students|would|might)|many (?:people|students|would|might)|"
+        r"students? (?:often|may|might)|previous(?:ly)?|earlier|don't think|do not think|doubt|"
+        r"not sure|unsure|not certain|cannot say|can't say|don't believe|do not believe|hardly)\b"
+        r"[^.;!?\n]{0,100}$|"
+        r"\bno (?:correct |right |final |single )?$|(?:もし|仮に|場合)[^。\n]{0,40}$|"
+        r"如果[^。\n]{0,40}$|만약[^.\n]{0,40}$"
+    ),
+    (
+        "might", "may", "could", "would", "can", "tempt", "if ", "were", "had ", "first", "initially",
+        "originally", "common", "mistaken", "wrong", "incorrect", "trap", "suppos", "assum", "whether",
+        "unless", "otherwise", "some ", "many ", "student", "previous", "earlier", "not ", "n't", "doubt",
+        "unsure", "hardly", "no ", "もし", "仮に", "場合", "如果", "만약",
+    ),
+)  # fmt: skip
+"""At the end of the words before a marker: the answer is supposed, past or someone else's."""

@@ -1,0 +1,143 @@
+"""What commands do with a run: take its lock, run stages, print what came out."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from difficulty.errors import DifficultyError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from difficulty.report.live import Live
+    from difficulty.report.summary import Summary
+    from difficulty.runs import Overrides
+    from difficulty.store import RunFolder
+
+
+def profile_run(
+    folder: Path, dataset: str, model: str, overrides: Overrides, *, as_json: bool
+) -> None:
+    """Run all stages in ``folder`` and print the summary."""
+    from difficulty import stages
+    from difficulty.lock import locked
+    from difficulty.report.summary import summarize
+    from difficulty.report.terminal import print_summary
+    from difficulty.runs import start_run
+    from difficulty.store import RunFolder
+
+    run = RunFolder(folder)
+    check_before_lock(dataset, overrides)
+    with locked(folder):
+        spec = start_run(run, dataset, model, overrides)
+        stages.profile(run, spec, live_display())
+        summary = summarize(run, spec)
+    if as_json:
+        print_json(summary_json(run, summary))
+    else:
+        print_summary(summary, console())
+
+
+def check_before_lock(dataset: str, overrides: Overrides) -> None:
+    """Refuse a missing dataset before a run folder is made for it."""
+    from difficulty.sources import find_dataset
+
+    find_dataset(dataset, split=overrides.get("source", {}).get("split"))
+
+
+def run_stage(name: str, folder: Path, overrides: Overrides, *, as_json: bool) -> None:
+    """Run one stage of an existing run and say what it wrote."""
+    run = refresh_run(name, folder, overrides)
+    if as_json:
+        print_json(stage_facts(name, run))
+    else:
+        show_stage(name, run)
+
+
+def refresh_run(name: str, folder: Path, overrides: Overrides) -> RunFolder:
+    """Run one stage, and every other one whose table is there but out of date."""
+    from difficulty import stages
+    from difficulty.lock import locked
+    from difficulty.runs import change_run
+    from difficulty.store import RunFolder, load_spec
+
+    run = RunFolder(folder)
+    load_spec(run)
+    with locked(folder):
+        spec = change_run(run, overrides)
+        stages.refresh(run, spec, live_display(), name)
+    return run
+
+
+def show_stage(name: str, run: RunFolder) -> None:
+    """Say where the table of a finished stage lies, and how many rows it has."""
+    facts = stage_facts(name, run)
+    rows = "" if facts["rows"] is None else f"{facts['rows']:,} rows in "
+    console().print(f"{name}: {rows}{facts['table']}", markup=False)
+
+
+def stage_facts(name: str, run: RunFolder) -> dict[str, Any]:
+    """Where the table of a stage lies, and its rows (None for what has no rows)."""
+    from difficulty import store
+    from difficulty.stages import STAGES
+
+    place = next(stage.output(run) for stage in STAGES if stage.name == name)
+    tables = sorted(place.rglob("*.parquet")) if place.is_dir() else [place]
+    countable = all(table.suffix == ".parquet" for table in tables)
+    return {
+        "stage": name,
+        "run": str(run),
+        "table": str(place),
+        "rows": sum(store.num_rows(table) for table in tables) if countable else None,
+    }
+
+
+def summary_json(run: RunFolder, summary: Summary) -> dict[str, Any]:
+    """The summary as one JSON object."""
+    import dataclasses
+
+    found = dataclasses.asdict(summary)
+    found["forecast"].pop("stamp", None)
+    return {**found, "report": str(run.report)}
+
+
+def live_display() -> Live:
+    """Progress on standard error."""
+    from difficulty.report.live import Live
+
+    return Live()
+
+
+def console() -> Console:
+    """Results on standard output."""
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=True)
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """One JSON object on standard output."""
+    typer.echo(json.dumps(value, ensure_ascii=False))
+
+
+@contextmanager
+def end_on_error() -> Iterator[None]:
+    """Print our errors in one line and exit 1; SIGTERM counts as Ctrl-C, which exits 130."""
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    try:
+        yield
+    except DifficultyError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        typer.echo("stopped; everything finished is kept", err=True)
+        sys.exit(130)

@@ -1,0 +1,242 @@
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+COMMANDS = (
+    "profile", "sample", "grade", "bucket", "select", "forecast", "export", "report", "check",
+    "audit-grader", "doctor",
+)  # fmt: skip
+SPECIALIST = [636, 216, 180, 223, 294, 2164]
+"""Questions by right answers of five, published for the specialist-exam set."""
+
+
+def difficulty(*arguments, **more):
+    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", "difficulty.cli", *map(str, arguments)],
+        capture_output=True, text=True, check=False, env=environment, **more,
+    )  # fmt: skip
+
+
+def one_line(done, code=1):
+    """The error of a command that failed as it should."""
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    return line
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_that_ends_with_an_example(command):
+    done = difficulty(command, "--help")
+    text = " ".join(done.stdout.split())
+    assert done.returncode == 0
+    assert f"Example: difficulty {command}" in text
+    assert "--json" in text
+
+
+def test_the_help_lists_every_command():
+    text = difficulty("--help").stdout
+    assert [name for name in COMMANDS if not re.search(rf"^\W*{name}\s", text, re.MULTILINE)] == []
+
+
+def test_profile_from_start_to_finish_prints_one_json_object(sums, tmp_path, serve):
+    url, _ = serve()
+    arguments = (
+        "profile",
+        sums,
+        "--model",
+        "scripted",
+        "--endpoint",
+        url,
+        "--run",
+        tmp_path / "run",
+        "--template",
+        "bare-v1",
+        "--json",
+    )
+    done = difficulty(*arguments)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["num_questions"] == 12
+    assert sum(level["num_questions"] for level in found["levels"]) == 12
+    for file in found["exports"]:
+        assert (tmp_path / "run" / "exports" / file["trainer"] / "train-00000.parquet").exists()
+    again = json.loads(difficulty(*arguments).stdout)
+    assert again == found
+
+
+def test_stages_one_by_one_give_what_profile_gives(sums, tmp_path, serve):
+    url, _ = serve()
+    run = tmp_path / "run"
+    done = difficulty(
+        "profile",
+        sums,
+        "--model",
+        "scripted",
+        "--endpoint",
+        url,
+        "--run",
+        run,
+        "--template",
+        "bare-v1",
+        "--json",
+    )
+    kept = json.loads(done.stdout)["num_kept"]
+    for name in ("grades.parquet", "profile.parquet", "selection.parquet", "forecast.json"):
+        (run / name).unlink()
+    for stage, expected in (
+        ("sample", 60),
+        ("grade", 60),
+        ("bucket", 12),
+        ("select", 12),
+        ("export", 3 * kept),
+    ):
+        found = json.loads(difficulty(stage, run, "--json").stdout)
+        assert (found["stage"], found["rows"]) == (stage, expected)
+    assert json.loads(difficulty("forecast", run, "--json").stdout)["pool"]["num_questions"] == 12
+    assert json.loads(difficulty("report", run, "--json").stdout)["num_kept"] == kept
+
+
+def test_the_forecast_of_published_counts_keeps_the_contract(tmp_path):
+    path = tmp_path / "counts.csv"
+    lines = [f"5,{correct},{count}" for correct, count in enumerate(SPECIALIST)]
+    path.write_text("\n".join(["num_samples,num_correct,num_questions", *lines]))
+    found = json.loads(difficulty("forecast", path, "--group-size", 8, "--json").stdout)
+    keys = {"acr", "low", "high", "identified_low", "identified_high", "plug_in", "num_questions"}
+    assert found["group_size"] == 8
+    assert found["pool"].keys() >= keys
+    assert found["kept"].keys() >= keys | {"levels"}
+    assert found["kept"]["levels"] == ["L2", "L3", "L4", "L5"]
+    assert found["levels"]["L1"]["num_questions"] == 2164
+    assert 0.66 < found["pool"]["acr"] < 0.75
+    assert found["pool"]["plug_in"] == pytest.approx(0.779, abs=0.001)
+
+
+def test_check_shows_what_would_become_of_each_row(write_rows):
+    path = write_rows([{"question": "2 + 2?", "answer": "4"}, {"question": "?", "answer": ""}])
+    found = json.loads(difficulty("check", path, "--json").stdout)
+    assert (found["rows"], found["questions"], found["set_aside"]) == (2, 1, {"no_gold": 1})
+    assert found["example"]["messages"][0]["content"].startswith("2 + 2?")
+    assert "row 1: no_gold" in difficulty("check", path).stdout
+
+
+def test_doctor_names_the_engine_or_what_to_do():
+    found = json.loads(difficulty("doctor", "--json").stdout)
+    assert found["cores"] >= 1
+    assert found["engine"] or found["missing"]
+
+
+def test_audit_grader_keeps_its_contract():
+    found = json.loads(
+        difficulty("audit-grader", ROOT / "tests/cases/grader_cases.jsonl", "--json").stdout
+    )
+    assert found["cases"] == 71
+    assert found.keys() == {"cases", "agree", "false_credit", "false_reject", "disagree"}
+    assert len(found["false_credit"]) <= 3
+
+
+def test_wrong_usage_exits_two():
+    assert difficulty("profile").returncode == 2
+    assert difficulty("profile", "x.jsonl", "--model", "m", "--k", "many").returncode == 2
+    assert difficulty("nonsense").returncode == 2
+
+
+NOWHERE = ("--model", "m", "--endpoint", "http://127.0.0.1:9")
+
+
+def bad_inputs(tmp_path):
+    good = tmp_path / "good.jsonl"
+    good.write_text('{"question": "2 + 2?", "answer": "4"}\n')
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("")
+    other = tmp_path / "other.jsonl"
+    other.write_text('{"Frage": "2 + 2?", "KEY": "4"}\n')
+    junk = tmp_path / "junk.parquet"
+    junk.write_bytes(b"PAR1 no")
+    return {
+        "missing file": ((tmp_path / "none.jsonl", *NOWHERE), "dataset file is missing"),
+        "empty": ((empty, *NOWHERE), "is empty: found no row"),
+        "columns": ((other, *NOWHERE), "no column for the prompt: found Frage, KEY"),
+        "column": ((good, *NOWHERE, "--column", "answer=gold"), "no column 'gold' for the answer"),
+        "junk": ((junk, *NOWHERE), "is not a Parquet file"),
+        "no server": ((good, *NOWHERE), "no server answers at http://127.0.0.1:9/v1"),
+        "temperature": ((good, *NOWHERE, "--temperature", "0"), "all answers would be identical"),
+        "k": ((good, *NOWHERE, "--k", "0"), "k is too small: 0"),
+        "keep": ((good, *NOWHERE, "--keep", "L9"), "keep rule cannot be read"),
+        "unmeetable": ((good, *NOWHERE, "--k", "4", "--keep", "L3"), "can keep nothing"),
+        "trainer": ((good, *NOWHERE, "--export", "axolotl"), "unknown trainer: 'axolotl'"),
+        "few-shot": ((good, *NOWHERE, "--few-shot", tmp_path / "no"), "few-shot file is missing"),
+        "model folder": ((good, "--model", "/no/such/model"), "model folder is missing"),
+        "unwritable": ((good, *NOWHERE, "--run", "/proc/run"), "cannot write /proc/run"),
+        "run is a file": ((good, *NOWHERE, "--run", good), "cannot write"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [
+    "missing file", "empty", "columns", "column", "junk", "no server", "temperature", "k", "keep",
+    "unmeetable", "trainer", "few-shot", "model folder", "unwritable", "run is a file",
+])  # fmt: skip
+def test_bad_input_is_one_line_that_says_what_to_do(name, tmp_path):
+    arguments, message = bad_inputs(tmp_path)[name]
+    run = () if "--run" in arguments else ("--run", tmp_path / "run")
+    line = one_line(difficulty("profile", *arguments, *run))
+    assert message in line
+
+
+@pytest.mark.parametrize("command", ["sample", "grade", "bucket", "select", "export", "report"])
+def test_a_folder_that_is_no_run_is_one_line(command, tmp_path):
+    assert "is not a run folder" in one_line(difficulty(command, tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_of_counts_that_cannot_be_is_one_line(tmp_path):
+    path = tmp_path / "counts.csv"
+    for text in (
+        "num_samples,num_correct\n5,6\n",
+        "num_samples,num_correct\n5,-1\n",
+        "a,b\n1,2\n",
+        "",
+    ):
+        path.write_text(text)
+        one_line(difficulty("forecast", path))
+    assert "missing" in one_line(difficulty("forecast", tmp_path / "no.csv"))
+    path.write_text("num_samples,num_correct\n5,3\n")
+    assert "group" in one_line(difficulty("forecast", path, "--group-size", 1))
+
+
+def test_a_full_disk_is_one_line_and_the_run_goes_on_later(sums, tmp_path, serve):
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", small], check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip("mounting a small disk needs root")
+    try:
+        url, script = serve(answer=lambda messages, chooser: "4 " * 2000)
+        arguments = (
+            "profile",
+            sums,
+            "--model",
+            "scripted",
+            "--endpoint",
+            url,
+            "--run",
+            small / "run",
+            "--template",
+            "bare-v1",
+        )
+        assert "no disk space" in one_line(difficulty(*arguments))
+        subprocess.run(["mount", "-o", "remount,size=64m", small], check=True)
+        sent = script.num_sent
+        assert difficulty(*arguments).returncode == 0
+        assert script.num_sent - sent <= 60
+    finally:
+        subprocess.run(["umount", small], check=True)

@@ -1,0 +1,108 @@
+"""Against real vLLM servers: the demo's model on one rank, a tiny Llama on two."""
+
+import json
+import subprocess
+
+import pytest
+from conftest import ROOT
+from test_cli import difficulty, one_line
+
+from difficulty import store
+from difficulty.sampling.servers import engine_installed
+from difficulty.schema import Completion, Grade, Question
+
+MODEL = ROOT / "data" / "models" / "smollm2-135m"
+
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.skipif(
+        not engine_installed(), reason="vLLM cannot run: make setup chose no engine"
+    ),
+]
+
+
+def completions(run):
+    return [row for part in run.completion_parts() for row in store.read_rows(part, Completion)]
+
+
+def engines():
+    """vLLM processes that are alive."""
+    found = subprocess.run(["pgrep", "-f", "vllm.entrypoints"], capture_output=True, check=False)
+    return found.stdout.split()
+
+
+@pytest.mark.skipif(not MODEL.exists(), reason="the demo's model is missing: run make demo once")
+def test_a_real_model_is_profiled_from_a_dataset_to_a_training_file(tmp_path):
+    """Few-shot sums, real answers: levels, forecast and export come out, and no server stays."""
+    before = engines()
+    done = difficulty(
+        "profile", "demo", "--limit", 12, "--model", MODEL, "--run", tmp_path / "run", "--k", 3,
+        "--keep", "L1-L6", "--temperature", 0.7, "--max-tokens", 16, "--stop", "\\n",
+        "--template", "bare-v1", "--few-shot", ROOT / "data/samples/demo-few-shot.jsonl",
+        "--max-model-len", 1024, "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["num_samples"] == 36
+    assert found["num_kept"] == 12
+    assert dict(map(tuple, found["outcomes"]))["failed"] == 0
+    rows = completions(store.RunFolder(tmp_path / "run"))
+    assert len({row.text for row in rows}) > 12  # three draws of a question are independent
+    assert all(0 < row.num_tokens <= 16 for row in rows)
+    assert engines() == before
+    stamp = store.read_stamp(store.RunFolder(tmp_path / "run").completion_parts()[0])
+    assert stamp.extra["model"]["vllm_version"]
+    assert len(stamp.extra["model"]["fingerprint"]) == 64
+
+
+@pytest.fixture(scope="module")
+def tiny_llama(tmp_path_factory):
+    """A Llama of 4 heads with random weights and the demo model's tokenizer."""
+    from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+    if not MODEL.exists():
+        pytest.skip("its tokenizer is missing: run make demo once")
+    folder = tmp_path_factory.mktemp("tiny-llama")
+    tokenizer = AutoTokenizer.from_pretrained(MODEL)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer), hidden_size=64, intermediate_size=128, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=512,
+    )  # fmt: skip
+    LlamaForCausalLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def test_two_tensor_parallel_ranks_serve_one_model(tiny_llama, sums, tmp_path):
+    run = store.RunFolder(tmp_path / "run")
+    before = engines()
+    done = difficulty(
+        "profile", sums, "--model", tiny_llama, "--run", run.root, "--tensor-parallel-size", 2,
+        "--max-tokens", 8, "--max-model-len", 256, "--template", "bare-v1", "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = completions(run)
+    assert len(rows) == 60
+    assert all(row.error is None and row.text is not None for row in rows)
+    assert len({row.text for row in rows}) > 30
+    log = (run.logs / "server-0.log").read_text(errors="replace")
+    assert "tensor_parallel_size=2" in log
+    assert engines() == before
+    assert store.num_rows(run.grades) == 60
+    outcomes = {row.outcome for row in store.read_rows(run.grades, Grade)}
+    assert not outcomes & {"failed", "grader_error"}
+    assert len(list(store.read_rows(run.questions, Question))) == 12
+
+
+def test_an_engine_that_cannot_start_says_why_and_leaves_nothing(tiny_llama, sums, tmp_path):
+    before = engines()
+    arguments = (
+        "profile", sums, "--model", tiny_llama, "--run", tmp_path / "run", "--max-tokens", 8,
+    )  # fmt: skip
+    line = one_line(difficulty(*arguments, "--max-model-len", 999999))
+    assert "the vLLM server stopped while starting" in line
+    assert "server-0.log" in line
+    assert "max" in line
+    assert engines() == before
+    line = one_line(difficulty(*arguments, "--tensor-parallel-size", 3))
+    assert "does not divide the model's 4 attention heads" in line
