@@ -104,9 +104,18 @@ def test_a_machine_without_the_engine_is_told_what_to_do(monkeypatch):
 def test_the_last_error_of_a_log_is_what_a_person_sees(tmp_path):
     log = tmp_path / "server.log"
     log.write_text(
-        "INFO fine\nValueError: too little memory\nTraceback (most recent call last):\nbye\n"
+        "(pid=1) WARNING limit may cause errors like OSError: [Errno 24]\n"
+        "(Worker pid=2) ERROR 11-29 [executor.py:1] Traceback (most recent call last):\n"
+        "(Worker pid=2) ERROR 11-29 [executor.py:1] RuntimeError: head_dim=16 is not supported\n"
+        "vllm.v1.engine.exceptions.EngineDeadError: see the root cause above\n"
+        'INFO: "POST /v1/chat/completions" 500 Internal Server Error\n'
     )
-    assert servers.last_words(log) == "ValueError: too little memory"
+    assert servers.last_words(log) == "RuntimeError: head_dim=16 is not supported"
+    log.write_text(
+        "pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig\n"
+        "  Value error, max_model_len (999999) is greater than 512 [type=value_error]\n"
+    )
+    assert servers.last_words(log).startswith("Value error, max_model_len (999999)")
 
 
 PARENT = """

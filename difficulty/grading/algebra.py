@@ -99,7 +99,7 @@ def values_at_points(node: Node, names: frozenset[str], *, digits: int = DIGITS)
     Raises:
         TooLargeError: a power or a factorial is beyond the limits.
     """
-    import mpmath  # type: ignore[import-untyped]
+    import mpmath
 
     values = []
     with mpmath.workdps(digits):
@@ -119,7 +119,9 @@ def _points(names: frozenset[str]) -> list[dict[str, str]]:
         point = {}
         for name in sorted(names):
             size = f"{generator.uniform(0.3, 2.9):.15f}"
-            point[name] = "-" + size if index >= NUM_POINTS // 2 and generator.random() < 0.6 else size
+            point[name] = (
+                "-" + size if index >= NUM_POINTS // 2 and generator.random() < 0.6 else size
+            )
         points.append(point)
     return points
 
@@ -228,8 +230,8 @@ def same_value(first: Node, second: Node) -> bool:
 
 
 def close(left: Any, right: Any) -> bool:
-    """Whether two values agree to 40 digits, relative to the larger: tiny numbers keep their ratio."""
-    import mpmath  # type: ignore[import-untyped]
+    """Whether two values agree to 40 digits of the larger: tiny numbers keep their ratio."""
+    import mpmath
 
     with mpmath.workdps(DIGITS):
         if mpmath.isinf(left) or mpmath.isinf(right):

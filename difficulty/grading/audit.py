@@ -67,9 +67,13 @@ def read_case(case: dict[str, Any], number: int) -> tuple[Question, Completion, 
         raise InputError(f"row {number}: found {type(case).__name__}. Give a JSON object")
     missing = [key for key in _NEEDED if key not in case]
     if missing:
-        raise InputError(f"row {number}: no {', '.join(missing)}. Give every key of a labelled case")
+        raise InputError(
+            f"row {number}: no {', '.join(missing)}. Give every key of a labelled case"
+        )
     if case["kind"] not in KINDS:
-        raise InputError(f"row {number}: unknown kind {case['kind']!r}. Use one of {', '.join(KINDS)}")
+        raise InputError(
+            f"row {number}: unknown kind {case['kind']!r}. Use one of {', '.join(KINDS)}"
+        )
     if case["expected"] not in _EXPECTED:
         raise InputError(
             f"row {number}: expected is {case['expected']!r}. Use one of {', '.join(_EXPECTED)}"

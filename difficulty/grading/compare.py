@@ -7,7 +7,6 @@ worker, as the value of an expression may take time.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from difficulty.grading.algebra import (
     TooLargeError,
@@ -15,29 +14,17 @@ from difficulty.grading.algebra import (
     same_value,
 )
 from difficulty.grading.expression import Node, UnreadableError, read_expression
-from difficulty.grading.latex import enclosed, normalize_math, split_top, squeeze
+from difficulty.grading.forms import Form, form_of, signs_opened, words_key
+from difficulty.grading.latex import squeeze
 from difficulty.grading.units import same_unit, split_unit
 
 MAX_ITEMS = 30
 
-_RELATION = re.compile(r"<=|>=|!=|=|<|>")
 _BASE = re.compile(r"([0-9A-Fa-f]+)\s*_\s*\{?\s*(?:\\text\s*\{)?\s*(\d+|[a-z]+)\s*\}?\}?")
-_LABEL = re.compile(r"(?:\\text\s*\{[^{}]*\}|[A-Za-z][a-z]*(?:_\{?\w+\}?)?'?(?:\([a-z\d, ]{1,7}\))?|\\[a-z]+(?:_\{?\w+\}?)?|[A-Z]{2,3}|\\angle\s*[A-Z]{1,3})")
-_WORDY = re.compile(r"[A-Za-z]{2,}")
-_MATRIX = re.compile(r"\\begin\s*\{(?:[pbBvV]?matrix|array)\}(?:\{[^{}]*\})?(.*)\\end\s*\{\w+\}", re.DOTALL)
-_MEMBER = re.compile(r"^\s*[a-zA-Z](?:_\{?\w+\}?)?\s*\\in\s*")
-_KNOWN_WORDS = re.compile(r"\\[A-Za-z]+|(?:arc)?(?:sin|cos|tan|cot|sec|csc)h?|ln|log|exp|sqrt|pi|abs")
-
-
-@dataclass(frozen=True)
-class Form:
-    """The outer structure of a piece of mathematics."""
-
-    kind: str
-    """expression, list, set, brackets, union, relation, equation, matrix or text."""
-    parts: tuple[str, ...]
-    marks: str = ""
-    """The brackets, or the relation signs."""
+_LABEL = re.compile(
+    r"(?:\\text\s*\{[^{}]*\}|[A-Za-z][a-z]*(?:_\{?\w+\}?)?'?(?:\([a-z\d, ]{1,7}\))?|"
+    r"\\[a-z]+(?:_\{?\w+\}?)?|[A-Z]{2,3}|\\angle\s*[A-Z]{1,3})"
+)
 
 
 def math_same(gold: str, answer: str) -> bool:
@@ -53,72 +40,6 @@ def math_same(gold: str, answer: str) -> bool:
     return _same(gold_form, gold, answer)
 
 
-def form_of(text: str) -> Form:
-    """Classify a normalised text by its outer structure."""
-    text = _MEMBER.sub("", text.strip())
-    matrix = _MATRIX.fullmatch(text)
-    if matrix:
-        rows = tuple(row.strip() for row in matrix[1].split("\\newline") if row.strip())
-        return Form("matrix", rows)
-    if _is_text(text):
-        return Form("text", (text,))
-    if "\\pm" in text or "\\mp" in text:
-        return Form("list", tuple(_signs(text)))
-    if "\\cup" in text:
-        return Form("union", tuple(part.strip() for part in text.split("\\cup")))
-    return _delimited(text)
-
-
-def _delimited(text: str) -> Form:
-    items = split_top(text, ",;")
-    if len(items) > 1:
-        return Form("list", tuple(item for item in items if item))
-    relations = _RELATION.findall(_outside(text))
-    if relations:
-        parts = tuple(part.strip() for part in _RELATION.split(text))
-        plain = all(sign == "=" for sign in relations)
-        return Form("equation" if plain else "relation", parts, " ".join(relations))
-    pair = enclosed(text)
-    if pair is not None:
-        opening, inside, closing = pair
-        parts = tuple(split_top(inside, ",;"))
-        if opening in {"\\{", "{"} and closing in {"\\}", "}"} and (opening == "\\{" or len(parts) > 1):
-            return Form("set", tuple(part for part in parts if part))
-        if len(parts) > 1:
-            return Form("brackets", parts, opening + closing)
-    return Form("expression", (text,))
-
-
-def _outside(text: str) -> str:
-    """The text with relation signs inside braces left out (``\\sum_{i=1}``)."""
-    return re.sub(r"_\s*\{[^{}]*\}", "", text)
-
-
-def _is_text(text: str) -> bool:
-    """Whether a text is words: ``\\text{odd}``, ``Evelyn``, ``\\text{(C)}``."""
-    bare = re.sub(r"\\text\s*\{([^{}]*)\}", r" \1 ", text)
-    if re.search(r"\d|[=<>+^]|\\(?!text)", re.sub(r"\\text", "", bare)) and not text.startswith("\\text"):
-        return False
-    if text.startswith("\\text") and re.fullmatch(r"(?:\\text\s*\{[^{}]*\}\s*)+", text):
-        return True
-    words = _KNOWN_WORDS.sub("", bare)
-    return bool(re.fullmatch(r"[\s(]*[A-Za-z][A-Za-z' -]{2,}[\s)]*", words)) and bool(re.search(r"[a-z]{3}|\s", words))
-
-
-def _signs(text: str) -> list[str]:
-    """Both readings of ``\\pm`` (at most the first three signs are opened)."""
-    if text.count("\\pm") + text.count("\\mp") > 3 or "," in text:
-        parts = split_top(text, ",;")
-        return [value for part in parts for value in (_signs(part) if "\\pm" in part and len(parts) > 1 else [part])]
-    upper = text.replace("\\pm", "+").replace("\\mp", "-")
-    lower = text.replace("\\pm", "-").replace("\\mp", "+")
-    return [_strip_plus(upper), _strip_plus(lower)]
-
-
-def _strip_plus(text: str) -> str:
-    return text.strip().removeprefix("+").strip()
-
-
 def _same(gold: Form, gold_text: str, answer_text: str) -> bool:
     if gold.kind == "text":
         return words_key(gold_text) == words_key(answer_text) != ""
@@ -132,13 +53,6 @@ def _same(gold: Form, gold_text: str, answer_text: str) -> bool:
     if gold.kind == "equation":
         return _same_equation(gold, answer)
     return _same_region(gold, answer)
-
-
-def words_key(text: str) -> str:
-    """Words without mark-up, brackets, articles and case: ``\\text{(C)}`` and ``C`` are one."""
-    text = re.sub(r"\\[A-Za-z]+", " ", normalize_math(text))
-    text = re.sub(r"[^\w]+", " ", text.lower()).strip()
-    return re.sub(r"^(?:the|an?)\s+(?=\w\w)", "", text)
 
 
 def _same_expression(gold: str, answer: Form) -> bool:
@@ -166,7 +80,9 @@ def _same_scalar(gold: str, answer: str) -> bool:
     based = _BASE.fullmatch(gold.strip())
     if based:
         other = _BASE.fullmatch(answer.strip())
-        return (other[1] == based[1] and other[2] == based[2]) if other else answer.strip() == based[1]
+        return (
+            (other[1] == based[1] and other[2] == based[2]) if other else answer.strip() == based[1]
+        )
     if _BASE.fullmatch(answer.strip()) and answer.strip()[0].isdigit():
         return False
     gold_node = read_expression(gold)
@@ -178,7 +94,7 @@ def _same_scalar(gold: str, answer: str) -> bool:
 
 
 def _right_side(answer: Form) -> str | None:
-    """The value that ``x = 5`` or ``6 \\cdot 7 = 42`` gives; null for a true equation in x."""
+    r"""The value that ``x = 5`` or ``6 \cdot 7 = 42`` gives; null for a true equation in x."""
     left, right = answer.parts[0], answer.parts[-1]
     if not right:
         return None
@@ -192,7 +108,7 @@ def _right_side(answer: Form) -> str | None:
 
 
 def _is_label(text: str) -> bool:
-    """Whether a left side only names what the right side is: ``x``, ``f(x)``, ``\\text{Area}``."""
+    r"""Whether a left side only names what the right side is: ``x``, ``f(x)``, ``\text{Area}``."""
     return _LABEL.fullmatch(text.strip()) is not None
 
 
@@ -206,7 +122,7 @@ def _items(form: Form) -> list[tuple[str, str]]:
         if inner.kind in {"set", "list"}:
             return [(form.parts[0].strip(), value) for _, value in _items(inner)]
     for part in parts:
-        for value in _signs(part) if "\\pm" in part else [part]:
+        for value in signs_opened(part) if "\\pm" in part else [part]:
             sides = value.split("=")
             named = len(sides) == 2 and _is_label(sides[0])
             items.append((sides[0].strip(), sides[1].strip()) if named else ("", value.strip()))
@@ -313,7 +229,7 @@ def _same_brackets(gold: Form, answer: Form) -> bool:
 
 
 def _intervals(form: Form) -> tuple[str, list[Form]]:
-    """The variable, if named, and the intervals that a region consists of; none if it is no region."""
+    """The variable, if named, and the intervals of a region; none if it is no region."""
     if form.kind == "brackets" and len(form.parts) == 2 and "\\" not in form.marks:
         return "", [form]
     if form.kind == "relation":
@@ -371,5 +287,7 @@ def _leaves(form: Form) -> list[str]:
         inner = form_of(part)
         if inner.kind == "text":
             continue
-        leaves.extend(_leaves(inner) if inner.parts != (part,) else _leaves(Form("expression", (part,))))
+        leaves.extend(
+            _leaves(inner) if inner.parts != (part,) else _leaves(Form("expression", (part,)))
+        )
     return leaves

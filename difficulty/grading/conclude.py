@@ -1,7 +1,7 @@
 """Answers to multiple-choice questions that are declared by a conclusion instead of a marker.
 
-``B is correct``, ``which leaves D``, ``bdが正しい``, ``只有选项C是对的``, a reply that is one letter,
-a reply that names one option in its own words.
+``B is correct``, ``which leaves D``, ``bdが正しい``, ``只有选项C是对的``, a reply of one letter, a
+reply that names one option in its own words.
 """
 
 from __future__ import annotations
@@ -12,45 +12,74 @@ from collections.abc import Iterator
 
 from difficulty.grading.declare import sentence_start
 from difficulty.grading.labels import Labels, read_labels
-from difficulty.grading.markers import CONCLUDE, NAMED, WEAK
+from difficulty.grading.markers import CONCLUDE, WEAK
 from difficulty.grading.normalize import Normal, line_spans
 from difficulty.grading.options import Mention, Options
 from difficulty.grading.phrases import REFUSAL
 from difficulty.grading.settle import Declared
 
-_JOIN = r"[)\]*]{0,3}+\s{0,2}+(?:,\s?and\s|[,、・·/&]|and\s|と|和|与|및|와|과)?+\s{0,2}+[(\[*]{0,3}+"
+_JOIN = (
+    r"[)\]*]{0,3}+\s{0,2}+(?:,\s?and\s|[,、・·/&]|and\s|と|和|与|및|와|과)?+\s{0,2}+[(\[*]{0,3}+"
+)
 _PREDICATE = (
     r"[)\]*\"'$:]{0,4}(?:"
-    r"\s*,?\s{0,2}(?:is|are|was|must be|would be|should be|has to be|seems|looks)\s+(?:\w+ly\s+|therefore\s+|thus\s+|also\s+|all\s+|both\s+){0,2}"
-    r"(?:the\s+|our\s+|my\s+)?(?:\w+ly\s+)?(?:single\s+|one\s+|only\s+|most\s+)?(?:correct|right|best|answers?\b|true\b|likely\b(?! to)|appropriate|suitable|"
+    r"\s*,?\s{0,2}(?:is|are|was|must be|would be|should be|has to be|seems|"
+    r"looks)\s+(?:\w+ly\s+|therefore\s+|thus\s+|also\s+|all\s+|both\s+){0,2}"
+    r"(?:the\s+|our\s+|my\s+)?(?:\w+ly\s+)?(?:single\s+|one\s+|only\s+|most\s+)?(?:correct|"
+    r"right|best|answers?\b|true\b|likely\b(?! to)|appropriate|suitable|"
     r"accurate|probable|fitting|choice|preferred|left\b|remaining)|"
-    r"\s*(?:のみ|だけ)?(?:が|は|を|で)\s*(?:最も)?(?:正しい|正解|適切(?!で(?:は)?な)|該当(?!し?な)|選(?!べな|ばな|択しな|ぶべきで(?:は)?な)|最適|妥当(?!で(?:は)?な)|答|ふさわしい|当てはま(?!ら)|適当(?!で(?:は)?な))|"
-    r"\s*(?:项|選項|选项)?\s*(?:才|均|都)?(?:是|为|均为|為)?\s*(?:最)?(?:正确|正確|对的|對的|合适|合適|符合|最佳|恰当|对(?=[。,.;!\s]|$))|"
+    r"\s*(?:のみ|だけ)?(?:が|は|を|で)\s*(?:最も)?(?:正しい|正解|適切(?!で(?:は)?な)|該当(?!し?な)|選(?!べな|ばな|択しな|"
+    r"ぶべきで(?:は)?な)|最適|妥当(?!で(?:は)?な)|答|ふさわしい|当てはま(?!ら)|適当(?!で(?:は)?な))|"
+    r"\s*(?:项|選項|选项)?\s*(?:才|均|都)?(?:是|为|均为|為)?\s*(?:最)?(?:正确|正確|对的|對的|合适|合適|符合|最佳|恰当|"
+    r"对(?=[。,.;!\s]|$))|"
+    r"\s{0,2}:?\s{0,2}[○◯✓✔✅⭕]|"
     r"\s*번?(?:이|가)\s*(?:정답|맞|옳|적절|가장)|\s*번?(?:을|를)\s*(?:선택|고르|고른|택))"
 )
 _BEFORE = re.compile(
-    r"(?P<so>(?<![a-z])(?:so|therefore|thus|hence|consequently|accordingly|in conclusion|conclusion|overall|in summary|to conclude|ergo)[,:]?\s+"
-    r"(?:it(?:'s| is| must be| has to be)\s|the \w+(?: \w+){0,4} (?:is|must be)\s|that(?:'s| is)\s|this is\s|we (?:get|have)\s|i(?:'d| would)? say\s)?)|"
-    r"(?P<leaves>(?<![a-z])(?:leaves?|leaving|left with|remains?|down to|points? (?:clearly |strongly )?to|corresponds? to|namely|that would be|matches)\s+(?:us with |only |just |me with )?)|"
-    r"(?P<itis>(?:^|[.\n!:]\s*)(?:\W{0,3}(?:it's|it is|it must be|it has to be|must be|i think|i believe|i say|i'd say|my guess is|my choice is|definitely|probably|clearly|choose|select|pick|go with|i choose|i pick|i guess)\s+(?:it's |it is |the answer is |that )?))|"
-    r"(?P<only>(?<![a-z])only\s+(?=(?:option |choice |statement |answer )?[(*]{0,3}[a-h1-9][)*]{0,3} (?:is|fits|works|holds|remains|satisfies|matches|explains)))|"
-    r"(?P<cjk>(?:よって|したがって|従って|ゆえに|故に|以上より|以上から|結論として|因此|所以|综上所?述?|故|따라서|그러므로)[、,:]?\s*(?:正解は|答えは|答案是|选项?|정답은|誤っているのは|誤りは)?\s*)|"
+    r"(?P<so>(?<![a-z])(?:so|therefore|thus|hence|consequently|accordingly|in conclusion|"
+    r"conclusion|overall|in summary|to conclude|ergo)[,:]?\s+"
+    r"(?:it(?:'s| is| must be| has to be)\s|the \w+(?: \w+){0,4} (?:is|must be)\s|that(?:'s| "
+    r"is)\s|this is\s|we (?:get|have)\s|i(?:'d| would)? say\s)?)|"
+    r"(?P<leaves>(?<![a-z])(?:leaves?|leaving|left with|remains?|down to|points? (?:clearly |"
+    r"strongly )?to|corresponds? to|namely|that would be|matches)\s+(?:us with |only |just |"
+    r"me with )?)|"
+    r"(?P<itis>(?:^|[.\n!:,]\s{0,3})(?:\W{0,3}(?:it's|it is|it must be|it has to be|must be|"
+    r"i think|i believe|i say|i'd say|my guess is|my choice is|definitely|probably|clearly|"
+    r"choose|select|pick|go with|i choose|i pick|i guess)\s+(?:it's |it is |the answer is |"
+    r"that )?))|"
+    r"(?P<only>(?<![a-z])only\s+(?=(?:option |choice |statement |answer "
+    r")?[(*]{0,3}[a-h1-9][)*]{0,3} (?:is|fits|works|holds|remains|satisfies|matches|"
+    r"explains)))|"
+    r"(?P<cjk>(?:よって|したがって|従って|ゆえに|故に|以上より|以上から|結論として|因此|所以|综上所?述?|故|따라서|"
+    r"그러므로)[、,:]?\s*(?:正解は|答えは|答案是|选项?|정답은|誤っているのは|誤りは)?\s*)|"
     r"(?P<only_zh>(?:只有|仅有?|唯有|仅)\s*)"
 )
 _GATES = (
-    "so ", "so,", "therefore", "thus", "hence", "conclu", "overall", "summary", "leav", "left with", "remain", "down to",
-    "point", "correspond", "namely", "would be", "it's", "it is", "must be", "think", "believe", "say", "guess",
-    "choice is", "definitely", "probably", "clearly", "only", "よって", "したがって", "従って", "ゆえに", "故", "以上",
-    "結論", "因此", "所以", "综上", "따라서", "그러므로", "只有", "仅", "唯有", "choose", "select", "pick", "go with", "matches", "ergo",
+    "so ", "so,", "therefore", "thus", "hence", "conclu", "overall", "summary", "leav",
+    "left with", "remain", "down to",
+    "point", "correspond", "namely", "would be", "it's", "it is", "must be", "think", "believe",
+    "say", "guess",
+    "choice is", "definitely", "probably", "clearly", "only", "よって", "したがって", "従って",
+    "ゆえに", "故",
+    "以上",
+    "結論", "因此", "所以", "综上", "따라서", "그러므로", "只有", "仅", "唯有", "choose",
+    "select", "pick", "go with",
+    "matches", "ergo",
     "accordingly", "consequently", "it has",
 )  # fmt: skip
 _STOP = re.compile(
-    r"\s*(?:[.!;。,、\n)]|$|である|です|だ[。\n]|だ$|となる|が(?:正|適|最|該)|を選|입니다|이다|項?正确|项|对|正|是|because|since|as\b|:)|"
+    r"\s*(?:[.!;。,、\n)]|$|である|です|だ[。\n]|だ$|となる|が(?:正|適|最|該)|を選|입니다|이다|項?正确|项|对|正|是|because|"
+    r"since|as\b|:)|"
     r"\s+(?:is|fits|works|holds|remains|satisfies|matches|explains)\b"
 )
+_ONCE_THOUGHT = re.compile(r"\s*(?:だ|である)?と[^。、\n]{0,6}(?:思っ|考え)(?:た|てい)")
 _CONCLUDING = re.compile(
-    r"^\W{0,4}(?:so|therefore|thus|hence|consequently|in conclusion|overall|in summary|to conclude|conclusion|accordingly|my answer|final|"
+    r"^\W{0,4}(?:so|therefore|thus|hence|consequently|in conclusion|overall|in summary|to "
+    r"conclude|conclusion|accordingly|my answer|final|"
     r"よって|したがって|従って|ゆえに|以上より|以上から|結論|因此|所以|综上|故|따라서|그러므로)(?![a-z])"
+)
+_STATING = re.compile(
+    r"\W{0,4}(?:this|that|these|it|the \w+)(?: \w+)? (?:is|are|must be|fits?|points? to)\b"
 )
 _SENTENCE = re.compile(r"[^.!?。\n]+(?:\.(?=\d)[^.!?。\n]*)*[.!?。]?")
 
@@ -86,7 +115,9 @@ def _by_predicate(reply: Normal, start: int, end: int, options: Options) -> Iter
         return
     for found in _predicate_pattern(options.chars.lower()).finditer(reply.low, start, end):
         labels = read_labels(reply, found.start("l"), options)
-        if labels is not None and labels.labels and _case_fits(reply, labels, options):
+        if labels is None or not labels.labels or _ONCE_THOUGHT.match(reply.low, found.end()):
+            continue
+        if _case_fits(reply, labels, options):
             yield _declared(labels, WEAK, "concluding sentence")
 
 
@@ -109,8 +140,10 @@ def _case_fits(reply: Normal, labels: Labels, options: Options) -> bool:
 
 def _by_concluding_words(reply: Normal, start: int, options: Options) -> Iterator[Declared]:
     """The one option whose own words a sentence such as ``Therefore ...`` names."""
-    for sentence in _SENTENCE.finditer(reply.low, start):
-        if not _CONCLUDING.match(sentence.group()) or REFUSAL.search(sentence.group()):
+    sentences = list(_SENTENCE.finditer(reply.low, start))
+    for sentence in sentences:
+        last = sentence is sentences[-1] and _STATING.match(sentence.group())
+        if not (last or _CONCLUDING.match(sentence.group())) or REFUSAL.search(sentence.group()):
             continue
         mentions = list(options.mentions(reply.low, sentence.start(), sentence.end()))
         if len({mention.label for mention in mentions}) == 1:
@@ -147,15 +180,23 @@ def bare(reply: Normal, options: Options) -> list[Declared]:
     return found
 
 
+_ITEM_NUMBER = re.compile(r"\s*\d{1,3}[.)]\s+(?=[(*\[]{0,3}[a-h][)*\].]{0,3}\s*$)", re.MULTILINE)
 _QA_PREFIX = re.compile(r"\s*a\s*:\s*(?=[(*\[]{0,3}[a-h][)*\].]{0,3}\s*$)", re.MULTILINE)
+
+
+_BARE_LEAD = re.compile(
+    r"\W*(?:\d{1,3}[.)]\s*)?(?:(?:option|choice|letter|選択肢|选项|선택지)\s*)?\W*"
+)
 
 
 def _bare_line(reply: Normal, start: int, end: int, options: Options) -> Declared | None:
     prefix = _QA_PREFIX.match(reply.low, start)
-    labels = read_labels(reply, prefix.end() if prefix else start, options)
+    number = _ITEM_NUMBER.match(reply.low, start)
+    lead = prefix or number
+    labels = read_labels(reply, lead.end() if lead else start, options)
     if labels is None or not labels.labels or labels.end > end:
         return None
-    if re.search(r"\w", reply.text[start : labels.start]) and not prefix:
+    if not prefix and not _BARE_LEAD.fullmatch(reply.low, start, labels.start):
         return None
     rest = reply.low[labels.end : end].strip(" .:)-–—,*_`\"'。번です입니다")
     if not rest:
@@ -187,13 +228,13 @@ def _of_mentions(mentions: list[Mention], rank: int, how: str) -> Declared:
 
 def _questioned(low: str, item: Declared) -> bool:
     return _asked(low, item.end) or bool(
-        re.search(r"\b(?:if|whether|unless|suppose|some say|not that)\b[^.]*$", low[sentence_start(low, item.start) : item.start])
+        re.search(
+            r"\b(?:if|whether|unless|suppose|some say|not that|thought)\b[^.]*$",
+            low[sentence_start(low, item.start) : item.start],
+        )
     )
 
 
 def _asked(low: str, end: int) -> bool:
     """Whether the sentence goes on to a question mark."""
     return re.compile(r"[^.!?。\n]{0,120}\?").match(low, end) is not None
-
-
-__all__ = ["NAMED", "bare", "conclusions", "named", "within"]

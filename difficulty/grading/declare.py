@@ -46,20 +46,26 @@ class Site:
     """Whether the label or number must follow at once, as in ``Answer B``."""
 
 
-_FINAL_BEFORE = re.compile(r"(?:final|ultimate|definitive|concluding|overall|最終|最终|최종)\W{0,4}$")
+_FINAL_BEFORE = re.compile(
+    r"(?:final|ultimate|definitive|concluding|overall|最終|最终|최종)\W{0,4}$"
+)
 _ECHO_BEFORE = re.compile(
-    r"(?:format|form\b|template|a line|last line|final line|finish|end with|ending with|end my|conclude with|respond with|"
-    r"reply with|write|output|instruct|should say|e\.g\.|for example|such as|like this|例えば|形式|フォーマット|の形|格式|형식)"
+    r"(?:format|form\b|template|a line|last line|final line|finish|end with|ending with|end "
+    r"my|conclude with|respond with|"
+    r"reply with|write|output|instruct|should say|e\.g\.|for example|such as|like this|例えば|"
+    r"形式|フォーマット|の形|格式|형식)"
     r"[^\n]{0,40}$"
 )
 _SENTENCE_START = re.compile(r"[.!?\n。!?;](?=\s|[^\x00-\x7f]|$)")
 _ASKED = re.compile(r"[^.!\n。?]{0,80}\?")
 _NOT_BUT = re.compile(
-    r"\s*(?:definitely |certainly |clearly )?not\s[^.;!?\n]{1,60}?\bbut\s+(?:rather\s+|instead\s+)?|[^。、,\n]{1,30}?(?:ではなく|じゃなく)て?[、,]?\s*|"
+    r"\s*(?:definitely |certainly |clearly )?not\s[^.;!?\n]{1,60}?\bbut\s+(?:rather\s+|"
+    r"instead\s+)?|[^。、,\n]{1,30}?(?:ではなく|じゃなく)て?[、,]?\s*|"
     r"\s*不是[^。\n]{1,20}?而是\s*"
 )
 _RUN_ON = re.compile(
-    r"\n[^\S\n]*+(?:#{1,4}\s*|\*\*)?(?:question|q|problem|human|user|input|instruction|passage|問題|问题|문제|exercise)(?:\s*\d+)?\s*(?:\*\*)?\s*[:.](?!\d)|"
+    r"\n[^\S\n]*+(?:#{1,4}\s*|\*\*)?(?:question|q|problem|human|user|input|instruction|"
+    r"passage|問題|问题|문제|exercise)(?:\s*\d+)?\s*(?:\*\*)?\s*[:.](?!\d)|"
     r"<\|(?:im_start|im_end|eot_id|endoftext|end|user)\|>|</s>|<eos>|<end_of_turn>"
 )
 _BOX = re.compile(r"\\?(?<![a-z])(?:boxed|fbox|framebox)\s*(?:\\?\{|(?=[\\\w(+-]))")
@@ -153,7 +159,7 @@ def _header_spots(low: str) -> Iterator[_Spot]:
 
 
 def _line_site(low: str, spot: _Spot) -> Site:
-    """A site that runs to the end of its line, or of the next line with words if its own is empty."""
+    """A site that runs to the end of its line, or of the next one if its own is empty."""
     value = begin = spot.value
     while begin < len(low) and low[begin].isspace():
         begin += 1
@@ -183,7 +189,7 @@ def _closed_by_tag(low: str, site: Site) -> Site:
 
 
 def _boxes(reply: Normal) -> Iterator[Site]:
-    """Boxes with their matching brace; the innermost content of ``\\boxed{\\boxed{5}}`` once."""
+    r"""Boxes with their matching brace; the innermost content of ``\boxed{\boxed{5}}`` once."""
     low = reply.low
     closing = _matching_braces(reply.text)
     for found in _BOX.finditer(low):
@@ -223,7 +229,7 @@ def sentence_start(low: str, position: int, reach: int = 200) -> int:
 
 
 def _unasserted(low: str, site: Site) -> bool:
-    """Whether a site is an echo of the format, a supposition, a question or what was thought once."""
+    """Whether a site is an echo of the format, a supposition, a question or a past thought."""
     before = low[sentence_start(low, site.start) : site.start]
     if before and (UNASSERTED.search(before) or _quoted_echo(low, site, before)):
         return True
@@ -238,7 +244,9 @@ def _is_asked(low: str, site: Site) -> bool:
 
 def _quoted_echo(low: str, site: Site, before: str) -> bool:
     """``finish with a line 'Answer: B'``: a quoted marker after words about the format."""
-    return before.rstrip("*_ ")[-1:] in set("\"'`“‘「『(:") and bool(_ECHO_BEFORE.search(before.rstrip("\"'`“‘「『( :*_")))
+    return before.rstrip("*_ ")[-1:] in set("\"'`“‘「『(:") and bool(
+        _ECHO_BEFORE.search(before.rstrip("\"'`“‘「『( :*_"))
+    )
 
 
 def _before_run_on(low: str, sites: list[Site]) -> list[Site]:

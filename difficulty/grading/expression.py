@@ -9,6 +9,10 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
+MAX_TOKENS = 400
+"""Of one expression; keeps the tree shallow enough to be walked by recursion."""
+
+
 class UnreadableError(ValueError):
     """A text is not an expression of this grammar."""
 
@@ -24,16 +28,20 @@ class Node:
 
 
 _GREEK = (
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau upsilon "
-    "phi chi psi omega Gamma Delta Theta Lambda Xi Sigma Phi Psi Omega ell hbar"
-).split()
+    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa",
+    "lambda", "mu", "nu", "xi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega",
+    "Gamma", "Delta", "Theta", "Lambda", "Xi", "Sigma", "Phi", "Psi", "Omega", "ell", "hbar",
+    "emptyset",
+)  # fmt: skip
 _FUNCTIONS = (
-    "arcsin arccos arctan arccot sinh cosh tanh sin cos tan cot sec csc ln log exp"
-).split()
+    "arcsin", "arccos", "arctan", "arccot", "sinh", "cosh", "tanh", "sin", "cos", "tan", "cot",
+    "sec", "csc", "ln", "log", "exp",
+)  # fmt: skip
 _WORDS = sorted([*_FUNCTIONS, "sqrt", "pi", "abs"], key=len, reverse=True)
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?|\.\d+)|\\(?P<command>[A-Za-z]+)|"
-    rf"(?P<word>{'|'.join(_WORDS)})(?![a-z])|(?P<letter>[A-Za-z])|(?P<mark>\\[{{}}]|[-+*/^_!(){{}}\[\]|,%']))"
+    rf"(?P<word>{'|'.join(_WORDS)})(?![a-z])|(?P<letter>[A-Za-z])|(?P<mark>\\[{{}}]|"
+    rf"[-+*/^_!(){{}}\[\]|,%']))"
 )
 
 
@@ -43,7 +51,13 @@ def read_expression(text: str) -> Node:
     Raises:
         UnreadableError: the text is not in the grammar.
     """
-    return _Reader(_tokens(text)).whole()
+    tokens = _tokens(text)
+    if len(tokens) > MAX_TOKENS:
+        raise UnreadableError(f"more than {MAX_TOKENS} tokens")
+    try:
+        return _Reader(tokens).whole()
+    except RecursionError as error:
+        raise UnreadableError("nested too deeply") from error
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
@@ -114,7 +128,7 @@ class _Reader:
         return self.power()
 
     def mixed(self, node: Node) -> Node | None:
-        """``2\\frac{1}{3}``: an integer before a fraction of integers is added to it."""
+        r"""``2\frac{1}{3}``: an integer before a fraction of integers is added to it."""
         if node.op != "number" or self.peek() != ("command", "frac"):
             return None
         whole, fraction = node, self.power()
@@ -249,14 +263,17 @@ class _Reader:
         return Node("pow", (self.argument(), Node("div", (_number(1), degree))))
 
     def argument(self) -> Node:
-        """A braced or bracketed group, or one character: ``\\frac12`` has two arguments."""
+        r"""A braced or bracketed group, or one character: ``\frac12`` has two arguments."""
         kind, value = self.peek()
         if kind == "number" and len(value) > 1 and value.isdigit():
             self.tokens[self.position] = ("number", value[1:])
             return _number(Fraction(value[0]))
         if kind in {"number", "letter"}:
             return self.atom()
-        if (kind, value) in {("mark", "{"), ("mark", "("), ("mark", "[")} or kind in {"command", "word"}:
+        if (kind, value) in {("mark", "{"), ("mark", "("), ("mark", "[")} or kind in {
+            "command",
+            "word",
+        }:
             return self.atom()
         raise UnreadableError(f"expected an argument, found {value!r}")
 

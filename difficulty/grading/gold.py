@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import json
 import re
 
 from difficulty.errors import InputError
@@ -82,7 +80,9 @@ def check_gold(question: Question) -> str | None:
         unreadable = _unreadable(question.answer)
         if unreadable is not None:
             return f"gold_unparsable: {unreadable}"
-    text = f"\\boxed{{{question.answer}}}" if question.kind == "math" else f"Answer: {question.answer}"
+    text = (
+        f"\\boxed{{{question.answer}}}" if question.kind == "math" else f"Answer: {question.answer}"
+    )
     completion = Completion(
         question_id=question.question_id, sample_index=0, text=text, reasoning=None,
         num_tokens=None, finish_reason="stop", attempt=1, max_tokens=1, server=None, error=None,
@@ -93,10 +93,14 @@ def check_gold(question: Question) -> str | None:
 
 def _unreadable(gold: str) -> str | None:
     from difficulty.grading.compare import readable
+    from difficulty.grading.pool import shared_math_equal
 
     text = normalize_math(gold)
-    refused = static_limit(text)
-    return refused if refused is not None else readable(text)
+    refused = static_limit(text) or readable(text)
+    if refused is None or static_limit(text) is not None:
+        return refused
+    by_library = shared_math_equal(text, "\\text{no such answer}")
+    return refused if by_library.equal is None else None
 
 
 def _as_list(raw: object) -> list[str]:
@@ -105,13 +109,8 @@ def _as_list(raw: object) -> list[str]:
         return [str(item).strip() for item in raw]
     text = str(raw).strip()
     if text[:1] == "[" and text[-1:] == "]":
-        for parse in (json.loads, ast.literal_eval):
-            try:
-                items = parse(text)
-            except (ValueError, SyntaxError):
-                continue
-            if isinstance(items, list):
-                return [str(item).strip() for item in items]
+        items = [item.strip(" \"'") for item in text[1:-1].split(",")]
+        return [item for item in items if item]
     return [text]
 
 
@@ -123,7 +122,9 @@ def _clean_labels(kind: str, options: Options, items: list[str]) -> tuple[str, t
         sets = [[label for item in items for label in _labels_in(item, options)]]
     if kind == "choice" and any(len(set(labels)) != 1 for labels in sets):
         found = " / ".join(",".join(labels) for labels in sets)
-        raise InputError(f"gold_names_several: found {found}. Use kind multi, or 'a or d' for either")
+        raise InputError(
+            f"gold_names_several: found {found}. Use kind multi, or 'a or d' for either"
+        )
     golds = list(dict.fromkeys(ordered_set(labels, options.labels) for labels in sets))
     return golds[0], tuple(golds[1:])
 
@@ -143,7 +144,11 @@ def _labels_in(text: str, options: Options) -> list[str]:
     if whole is not None:
         return [whole]
     labelled = _LABELLED.match(normal)
-    if labelled and options.label_of(labelled[1]) and _own_rest(normal[labelled.end() :], labelled[1], options):
+    if (
+        labelled
+        and options.label_of(labelled[1])
+        and _own_rest(normal[labelled.end() :], labelled[1], options)
+    ):
         return [options.label_of(labelled[1]) or ""]
     pieces = [piece for piece in _LABEL_SEPARATOR.split(normal) if piece]
     labels = [options.label_of(char) for piece in pieces for char in piece]

@@ -68,7 +68,11 @@ def grade(
 
 def _without_text(completion: Completion, cut: bool) -> Grade:
     """A null text is a cut or silent model if the request ended, and a failure if it did not."""
-    if completion.finish_reason is None and completion.reasoning is None and completion.text is None:
+    if (
+        completion.finish_reason is None
+        and completion.reasoning is None
+        and completion.text is None
+    ):
         return _grade(completion, "failed", "no reply: neither text nor finish reason")
     return _undeclared(completion, cut, "the reply is empty")
 

@@ -1,4 +1,4 @@
-"""Read option labels where an answer is declared: ``(B)``, ``**B**``, ``$\\text{B}$``, ``a、c``.
+r"""Read option labels where an answer is declared: ``(B)``, ``**B**``, ``$\text{B}$``, ``a、c``.
 
 A loose letter is never a label. The article *a*, ``B cells``, ``vitamin C`` or ``E. coli`` stand
 for themselves unless what follows shows that a label was meant.
@@ -21,33 +21,48 @@ _OPEN = (
 _WORDS = (
     r"(?:options?|choices?|letters?|answers?|alternatives?|statements?|labell?ed|the|is|are|be|"
     r"definitely|clearly|certainly|therefore|thus|hence|most|likely|probably|obviously|indeed|"
-    r"simply|just|would|should|must|number|correct|right|final|best|only|both|following|ones?(?! of)|"
-    r"indicated by|given by|as follows)\b|选择|选项|選項|選択肢|选|選|肢|記号|番号|보기|선택지|번호|なのは|のは|是|为|은|는"
+    r"simply|just|would|should|must|number|correct|right|final|best|only|both|following|"
+    r"ones?(?! of)|"
+    r"indicated by|given by|as follows)\b|选择|选项|選項|選択肢|选|選|肢|"
+    r"記号|番号|보기|선택지|번호|なのは|のは|是|为|은|는"
 )
-HEAD = re.compile(rf"(?:{_OPEN}|{_WORDS})*+", re.IGNORECASE)
+HEAD = re.compile(rf"(?:{_OPEN}|{_WORDS}){{0,60}}+", re.IGNORECASE)
 """What may stand between a marker and the label: brackets, mark-up, ``the option``."""
 
-_WRAP = re.compile(rf"{_OPEN}*+")
-_CLOSE = re.compile(r"(?:[*_`~\"'”)\]}>$】」』》〕]|\\[)\]$])*+")
-_AFTER_LABEL = re.compile(r"(?![A-Za-z0-9]|_[A-Za-z0-9]|['’][A-Za-z]|-[A-Za-z0-9]|\\[a-z]|\s*[\^=+*<>]\s*[A-Za-z0-9\\])")
-_SEPARATOR = re.compile(
-    r"\s*+\(?\s*+(?:[,、,/;;&+|·・･]\s*+(?:and/or|and|or)?|and/or\b|and\b|or\b|plus\b|(?=possibly|maybe|perhaps|alternatively)|と|及び|および|並びに|又は|または|"
-    r"あるいは|もしくは|か(?=\W?\w)|並|并|和|与|與|及|或者?|以及|및|와|과|또는|이나)\s*+(?:(?:possibly|maybe|perhaps|alternatively|potentially|even|else|also)\b:?\s*)?(?:both |option |choice |选项|选项|選択肢)?"
+_WRAP = re.compile(rf"{_OPEN}{{0,60}}+")
+_CLOSE = re.compile(r"(?:[*_`~\"'”)\]}>$】」』》〕]|\\[)\]$]){0,60}+")
+_AFTER_LABEL = re.compile(
+    r"(?![A-Za-z0-9]|_[A-Za-z0-9]|['’][A-Za-z]|-[A-Za-z0-9]|\\[a-z]|"
+    r"\s*[\^=+*<>]\s*[A-Za-z0-9\\])"
 )
-_EITHER = re.compile(r"\b(?:or|possibly|maybe|perhaps|alternatively)\b|/|\||又は|または|あるいは|もしくは|か|或|또는|이나")
-_RANGE = re.compile(r"[)\]*]*\s*(?:-|–|—|~|〜|から|to\b|through\b|thru\b|到|至|부터|에서)\s*[(\[*]*")
+_SEPARATOR = re.compile(
+    r"\s*+\(?\s*+(?:[,、,/;;&+|·・･]\s*+(?:and/or|and|or)?|and/or\b|and\b|or\b|plus\b|"
+    r"(?=possibly|maybe|perhaps|alternatively)|と|及び|および|並びに|又は|または|"
+    r"あるいは|もしくは|か(?=\W?\w)|並|并|和|与|與|及|或者?|以及|및|와|과|또는|이나)\s*+(?:(?:possibly|maybe|perhaps|"
+    r"alternatively|potentially|even|else|also)\b:?\s*)?(?:both |option |choice |选项|选项|選択肢)?"
+)
+_EITHER = re.compile(
+    r"\b(?:or|possibly|maybe|perhaps|alternatively)\b|/|\||又は|または|あるいは|もしくは|か|或|또는|이나"
+)
+_RANGE = re.compile(
+    r"[)\]*]*\s*(?:-|–|—|~|〜|から|to\b|through\b|thru\b|到|至|부터|에서)\s*[(\[*]*"
+)
 _FUNCTION_WORD = re.compile(
     r"\s+(?:is|are|was|were|be|being|because|since|as|and|or|but|for|due|given|which|that|this|if|"
-    r"would|should|will|must|can|could|may|might|has|have|fits|by|from|in|on|at|with|without|not|nor|"
-    r"rather|instead|however|than|then|so|therefore|thus|hence|it|its|the|their|they|there|we|i|you|"
+    r"would|should|will|must|can|could|may|might|has|have|fits|by|from|in|on|at|with|without|"
+    r"not|nor|"
+    r"rather|instead|however|than|then|so|therefore|thus|hence|it|its|the|their|they|there|"
+    r"we|i|you|"
     r"based|according|while|whereas|when|where|only|also|too|alone|matches|describes|final|seems|"
     r"here|per|via|under|after|before|though|although|unless|except|over|makes|all|final|answer|"
     r"explanation|reason|rationale|justification|shows|works|satisfies|gives|holds|looks|appears|"
-    r"means|does|cannot|these|those|he|she|his|her|our|my|no|yes|both|until|assuming|considering)\b",
+    r"means|does|cannot|these|those|he|she|his|her|our|my|no|yes|both|until|assuming|"
+    r"considering)\b",
     re.IGNORECASE,
 )
 _SINGULAR = re.compile(
-    r"[)\]*\"']*\s+(?:is|was|does|did|has|had|would|can|could|may|might|fits|cannot|being|seems|looks|"
+    r"[)\]*\"']*\s+(?:is|was|does|did|has|had|would|can|could|may|might|fits|cannot|being|"
+    r"seems|looks|"
     r"fails|isn't|doesn't|for|if|refers|describes|requires|only|as|because|since|in)\b"
 )
 _TOPIC = re.compile(r"\s*(?:は|则|是|项|错|排除)")
@@ -80,15 +95,39 @@ def read_labels(
     either = False
     while len(labels) <= 2 * len(options.labels):
         following = _read_next(reply, end, options)
-        if following is None or (limit is not None and following[2] > limit + 1):
+        if following is None:
+            following = _read_next(
+                reply, _after_own_words(reply, end, labels[-1], options), options
+            )
+        if following is None or (limit is not None and following[3] >= limit):
             break
-        joined, more, end = following
+        joined, more, end, _ = following
         either = either or bool(_EITHER.search(joined))
         labels.extend(more)
+    if limit is None:
+        ladder = _ladder(options.chars).match(reply.text, end)
+        steps = ladder.group() if ladder else ""
+        labels.extend(label for char in steps if (label := options.label_of(char)))
     distinct = tuple(dict.fromkeys(labels))
     if _is_range(reply.text, end, options) or denied(reply.low, begin, end):
         distinct = ()
     return Labels(distinct, begin, end, either)
+
+
+def _after_own_words(reply: Normal, end: int, label: str, options: Options) -> int:
+    """Where the list may go on after ``A. Lisbon`` in ``A. Lisbon and C. Madrid``."""
+    begin = end
+    while begin < len(reply.low) and reply.low[begin] in " .:)-–—*":
+        begin += 1
+    mention = options.text_at(reply.low, begin)
+    return mention.end if mention is not None and mention.label == label else end
+
+
+@functools.lru_cache(maxsize=256)
+def _ladder(chars: str) -> re.Pattern[str]:
+    """Labels on lines of their own, or with full stops between, up to the end of the paragraph."""
+    step = rf"\s{{1,3}}[(*•-]{{0,3}}[{chars}][)*.]{{0,3}}(?=\s|$)" if chars else "(?!)"
+    return re.compile(rf"[.)]?(?:{step}){{1,12}}+\s*(?:\n\n|$)")
 
 
 def _skip(pattern: re.Pattern[str], text: str, start: int) -> int:
@@ -96,8 +135,7 @@ def _skip(pattern: re.Pattern[str], text: str, start: int) -> int:
     return found.end() if found else start
 
 
-def _read_token(
-    reply: Normal, begin: int, options: Options) -> tuple[tuple[str, ...], int] | None:
+def _read_token(reply: Normal, begin: int, options: Options) -> tuple[tuple[str, ...], int] | None:
     """One label, or a run such as ``bd``, and where it ends."""
     run = _run_pattern(options.chars, len(options.labels)).match(reply.text, begin)
     if run is None:
@@ -106,7 +144,7 @@ def _read_token(
     if None in labels or (len(labels) > 1 and len(set(labels)) < len(labels)):
         return None
     named = tuple(label for label in labels if label is not None)
-    if begin and reply.text[begin - 1] in "°^\\" or not _AFTER_LABEL.match(reply.text, run.end()):
+    if (begin and reply.text[begin - 1] in "°^\\") or not _AFTER_LABEL.match(reply.text, run.end()):
         return None
     end = _skip(_CLOSE, reply.text, run.end())
     if end == run.end() and not _is_label(reply, run.start(), run.end(), options):
@@ -127,16 +165,21 @@ def _is_label(reply: Normal, start: int, end: int, options: Options) -> bool:
     if not re.match(r"[ \t]+[A-Za-z]", text[end : end + 8]):
         return True
     if _FUNCTION_WORD.match(text, end):
-        return not _is_article(text[start:end], text[end:end + 12])
+        return not _is_article(text[start:end], text[end : end + 12])
     own = options.own_words(options.label_of(text[start]) or "")
     rest = reply.low[end : end + 200].lstrip()
     word = re.match(r"[a-z]+", rest)
-    return bool(own and word and own.startswith(word.group()) and not _is_name(reply, start, options))
+    return bool(
+        own and word and own.startswith(word.group()) and not _is_name(reply, start, options)
+    )
 
 
 def _is_article(run: str, after: str) -> bool:
     """``a final ...``, ``a both``: the function word is used as an adjective after an article."""
-    return run == "a" and re.match(r"\s+(?:final|right|only|can|will|may|no|per|does)\b", after) is not None
+    return (
+        run == "a"
+        and re.match(r"\s+(?:final|right|only|can|will|may|no|per|does)\b", after) is not None
+    )
 
 
 def _is_name(reply: Normal, start: int, options: Options) -> bool:
@@ -147,8 +190,8 @@ def _is_name(reply: Normal, start: int, options: Options) -> bool:
 
 def _read_next(
     reply: Normal, end: int, options: Options
-) -> tuple[str, tuple[str, ...], int] | None:
-    """The next label of a list: how it is joined, the labels, and where they end."""
+) -> tuple[str, tuple[str, ...], int, int] | None:
+    """The next label of a list: how it is joined, the labels, their end and their beginning."""
     text = reply.text
     separator = _SEPARATOR.match(text, end)
     after = separator.end() if separator else end
@@ -163,11 +206,11 @@ def _read_next(
         return None
     if separator is not None and text[begin].islower() and text[end - 1].isupper():
         return None
-    return joined or " ", token[0], token[1]
+    return joined or " ", token[0], token[1], begin
 
 
 def _adjacent(text: str, end: int, begin: int) -> bool:
-    """Whether labels at ``end`` and ``begin`` make a list without a separator: ``(B)(D)``, ``B D``."""
+    """Whether labels at ``end`` and ``begin`` are a list without separator: ``(B)(D)``."""
     between = text[end:begin]
     if "\n" in between or any(char in between for char in ":=→>#—–-"):
         return False
@@ -182,7 +225,7 @@ def _stands_alone(reply: Normal, begin: int, end: int, joined: str) -> bool:
         return False
     if _SINGULAR.match(reply.text, end):
         return True
-    comma = joined.strip() in {",", "、", ",", ";", ";", ""}
+    comma = joined.strip() in {",", "、", ";", ""}
     return comma and bool(_TOPIC.match(reply.text, end) or denied(reply.low, begin, end))
 
 

@@ -1,4 +1,4 @@
-"""One spelling for mathematics, and its outer structure: set, tuple, interval, list, equation, text.
+"""One spelling for mathematics, and the limits and brackets that can be read off the text.
 
 Only strings are handled here; values are compared in ``algebra``. Nothing is ever evaluated as
 code.
@@ -18,29 +18,47 @@ MAX_DIGITS = 400
 """Digits in a row."""
 
 _SYMBOLS = {
-    "√": "\\sqrt ", "π": "\\pi ", "∞": "\\infty ", "≤": "<=", "≥": ">=", "≠": "!=", "±": "\\pm ", "∓": "\\mp ",
-    "×": "*", "·": "*", "⋅": "*", "∙": "*", "÷": "/", "∪": "\\cup ", "∩": "\\cap ", "°": "\\degree ", "∈": "\\in ",
-    "α": "\\alpha ", "β": "\\beta ", "γ": "\\gamma ", "θ": "\\theta ", "λ": "\\lambda ", "μ": "\\mu ", "φ": "\\phi ",
-    "ω": "\\omega ", "∅": "\\emptyset ", "ℝ": "\\mathbb{R}", "–": "-", "\\lbrace": "\\{", "\\rbrace": "\\}",
+    "√": "\\sqrt ", "π": "\\pi ", "∞": "\\infty ", "≤": "<=", "≥": ">=", "≠": "!=", "±": "\\pm ",
+    "∓": "\\mp ",
+    "×": "*", "·": "*", "⋅": "*", "∙": "*", "÷": "/", "∪": "\\cup ", "∩": "\\cap ",
+    "°": "\\degree ", "∈": "\\in ",
+    "α": "\\alpha ", "β": "\\beta ", "γ": "\\gamma ", "θ": "\\theta ", "λ": "\\lambda ",
+    "μ": "\\mu ", "φ": "\\phi ",
+    "ω": "\\omega ", "∅": "\\emptyset ", "ℝ": "\\mathbb{R}", "–": "-", "\\lbrace": "\\{",
+    "\\rbrace": "\\}",
     "\\lvert": "|", "\\rvert": "|", "\\vert": "|", "\\mid": "|", "\\lbrack": "[", "\\rbrack": "]",
 }  # fmt: skip
 _COMMANDS = {
-    "dfrac": "\\frac", "tfrac": "\\frac", "cfrac": "\\frac", "leq": "<=", "leqslant": "<=", "le": "<=", "geq": ">=",
-    "geqslant": ">=", "ge": ">=", "lt": "<", "gt": ">", "neq": "!=", "ne": "!=", "times": "*", "cdot": "*", "ast": "*",
-    "div": "/", "lor": "\\text{or}", "vee": "\\text{or}", "dbinom": "\\binom", "tbinom": "\\binom", "displaystyle": "",
-    "textstyle": "", "limits": "", "left": "", "right": "", "big": "", "Big": "", "bigg": "", "Bigg": "", "bigl": "",
-    "bigr": "", "Bigl": "", "Bigr": "", "quad": " ", "qquad": " ", "textbf": "\\text", "textit": "\\text", "textrm": "\\text",
-    "mbox": "\\text", "textnormal": "\\text", "mathrm": "\\text", "mathbf": "\\text", "mathsf": "\\text", "mathit": "\\text",
-    "operatorname": "\\text", "bf": "", "rm": "", "approx": "=", "varnothing": "\\emptyset", "colon": ":", "dots": "...",
-    "ldots": "...", "cdots": "...", "lparen": "(", "rparen": ")", "degrees": "\\degree", "equiv": "=", "implies": "\\implies",
-    "boldsymbol": "\\text", "bm": "\\text", "varphi": "\\phi", "varepsilon": "\\epsilon", "unit": "\\text", "euro": "", "pounds": "",
+    "dfrac": "\\frac", "tfrac": "\\frac", "cfrac": "\\frac", "leq": "<=", "leqslant": "<=",
+    "le": "<=", "geq": ">=",
+    "geqslant": ">=", "ge": ">=", "lt": "<", "gt": ">", "neq": "!=", "ne": "!=", "times": "*",
+    "cdot": "*", "ast": "*",
+    "div": "/", "lor": "\\text{or}", "vee": "\\text{or}", "dbinom": "\\binom",
+    "tbinom": "\\binom", "displaystyle": "",
+    "textstyle": "", "limits": "", "left": "", "right": "", "big": "", "Big": "", "bigg": "",
+    "Bigg": "", "bigl": "",
+    "bigr": "", "Bigl": "", "Bigr": "", "quad": " ", "qquad": " ", "textbf": "\\text",
+    "textit": "\\text", "textrm": "\\text",
+    "mbox": "\\text", "textnormal": "\\text", "mathrm": "\\text", "mathbf": "\\text",
+    "mathsf": "\\text", "mathit": "\\text",
+    "operatorname": "\\text", "bf": "", "rm": "", "approx": "=", "varnothing": "\\emptyset",
+    "colon": ":", "dots": "...",
+    "ldots": "...", "cdots": "...", "lparen": "(", "rparen": ")", "degrees": "\\degree",
+    "equiv": "=", "implies": "\\implies",
+    "boldsymbol": "\\text", "bm": "\\text", "varphi": "\\phi", "varepsilon": "\\epsilon",
+    "unit": "\\text", "euro": "", "pounds": "",
 }  # fmt: skip
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
 _SPACE_COMMAND = re.compile(r"\\[,;:!> ]|~|\{,\}")
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)(?:\{,\}|\\[,!; ]|,\\!|~)(?=\d{3}(?!\d))")
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
-_DEGREES = re.compile(r"\^\s*(?:\{\s*\\(?:circ|degree)\s*\}|\\(?:circ|degree)(?![a-z]))|\\circ(?![a-z])")
-_FUNCTION_TEXT = re.compile(r"\\text\s*\{\s*((?:arc)?(?:sin|cos|tan|cot|sec|csc)h?|ln|log|exp|gcd|lcm|max|min|e|i|d|sqrt|[A-Za-z])\s*\}")
+_DEGREES = re.compile(
+    r"\^\s*(?:\{\s*\\(?:circ|degree)\s*\}|\\(?:circ|degree)(?![a-z]))|\\circ(?![a-z])"
+)
+_FUNCTION_TEXT = re.compile(
+    r"\\text\s*\{\s*((?:arc)?(?:sin|cos|tan|cot|sec|csc)h?|ln|log|exp|gcd|lcm|max|min|e|i|d|"
+    r"sqrt|[A-Za-z])\s*\}"
+)
 _JOINING_TEXT = re.compile(r"\\text\s*\{\s*,?\s*(?:and|or|または|または|和|或)\s*,?\s*\}")
 _JOINING_WORD = re.compile(r"\s*,?\s+(?:and|or)\s+")
 _BOXED = re.compile(r"^\\?(?:boxed|fbox|framebox)\s*\{(.*)\}$", re.DOTALL)
@@ -54,7 +72,10 @@ def normalize_math(text: str) -> str:
         text = text.replace(symbol, command)
     text = _BETWEEN_DIGITS.sub("", text.replace("\\\\", "\\newline "))
     text = _DEGREES.sub(r"\\degree ", text)
-    text = _COMMAND.sub(lambda found: _COMMANDS.get(found[1], found[0]) + ("" if found[1] in _COMMANDS else ""), text)
+    text = _COMMAND.sub(
+        lambda found: _COMMANDS.get(found[1], found[0]),
+        text,
+    )
     text = _SPACE_COMMAND.sub(" ", text).replace("\\$", "").replace("$", "").replace("\\%", "%")
     text = text.replace("**", "^").replace("=>", "\\implies ").replace("==", "=")
     text = _JOINING_TEXT.sub(" , ", text)
@@ -72,20 +93,20 @@ def _function_text(found: re.Match[str]) -> str:
 
 def _is_list_like(text: str) -> bool:
     """Whether commas separate items: within brackets, or with a space after one."""
-    return text[:1] in "([{\\" and text[:2] != "\\f" and text[-1:] in ")]}" or ", " in text
+    return (text[:1] in "([{\\" and text[:2] != "\\f" and text[-1:] in ")]}") or ", " in text
 
 
 def squeeze(text: str) -> str:
-    """A key under which equal spellings are equal: no spaces, no braces around single characters."""
+    """A key under which equal spellings are equal: no spaces, no needless braces."""
     text = re.sub(r"(\\[A-Za-z]+)\s+(?=[A-Za-z])", r"\1@", text)
     text = re.sub(r"\s+", "", text).replace("@", " ")
     return re.sub(r"\{(\w)\}", r"\1", text)
 
 
 def strip_delimiters(text: str) -> str:
-    """Take off ``$...$``, ``\\(...\\)``, ``\\[...\\]``, boxes, bold marks and quotes around the whole."""
+    """Take off dollars, brackets of LaTeX, boxes, bold marks and quotes around the whole."""
     for _ in range(6):
-        text = text.strip().strip("*`\"").strip()
+        text = text.strip().strip('*`"').strip()
         boxed = _BOXED.match(text)
         if boxed and balanced(boxed[1]):
             text = boxed[1]

@@ -5,33 +5,54 @@ from __future__ import annotations
 import re
 
 from difficulty.grading.declare import Site, sites_of
-from difficulty.grading.labels import HEAD
-from difficulty.grading.latex import normalize_math, squeeze
+from difficulty.grading.latex import normalize_math
 from difficulty.grading.markers import CONCLUDE
 from difficulty.grading.normalize import Normal, line_spans
 from difficulty.grading.settle import Declared, settle
 
-_SEGMENT = re.compile(r"\$\$?([^$]{1,2000})\$\$?|\\\(((?:[^\\]|\\[^)]){1,2000}?)\\\)|\\\[((?:[^\\]|\\[^\]]){1,2000}?)\\\]")
+_SEGMENT = re.compile(
+    r"\$\$?([^$]{1,2000})\$\$?|\\\(((?:[^\\]|\\[^)]){1,2000}?)\\\)|\\\[((?:[^\\]|"
+    r"\\[^\]]){1,2000}?)\\\]"
+)
 _JOIN = re.compile(r"\s*(?:,\s*(?:and|or)?|and|or|、|と|または|和|或)\s*")
 _LEAD = re.compile(
-    r"[\s*_`\"'“‘>|#:]*(?:(?:the|is|are|final|answer|simply|just|therefore|thus|equal to|approximately|about)\b[\s:*_]*)*", re.IGNORECASE
+    r"[\s*_`\"'“‘>|#:]*(?:(?:the|is|are|final|answer|simply|just|therefore|thus|equal to|"
+    r"approximately|about)\b[\s:*_]*)*",
+    re.IGNORECASE,
 )
-_UNIT_AFTER = re.compile(r"\s*(?:\\text\{[^{}]*\}|(?:square |cubic )?(?:cm|mm|km|m|in|ft|yd|mi|kg|g|mg|ml|l|s|h|min|degrees?|percent|%|dollars?|cents?|inches|feet|meters?|metres?|units?|miles?|hours?|minutes?|seconds?)(?![A-Za-z])(?:\^\{?[23]\}?)?)")
-_SENTENCE_END = re.compile(r"\.(?=\s|\*|$)|[。;]|\s(?:because|since|which|where|as required|so that)\b|(?<=[^\\]),\s(?:because|since|which|where|so|as|and (?:the|this|it))\b")
+_UNIT_AFTER = re.compile(
+    r"\s*(?:\\text\{[^{}]*\}|(?:square |cubic )?(?:cm|mm|km|m|in|ft|yd|mi|kg|g|mg|ml|l|s|h|"
+    r"min|degrees?|percent|%|dollars?|cents?|inches|feet|meters?|metres?|units?|miles?|"
+    r"hours?|minutes?|seconds?)(?![A-Za-z])(?:\^\{?[23]\}?)?)"
+)
+_SENTENCE_END = re.compile(
+    r"\.(?=\s|\*|$)|[。;]|\s(?:because|since|which|where|as required|so that)\b|"
+    r"(?<=[^\\]),\s(?:because|since|which|where|so|as|and (?:the|this|it))\b"
+)
 _NEGATED = re.compile(r"\s*(?:not|n't|never|undetermined|unknown)\b", re.IGNORECASE)
 _ONE_OF = re.compile(r"\s*(?:\*\*)?(?:one of|either|any of|among)\b", re.IGNORECASE)
-_CONCLUDING = re.compile(r"\b(?:is|are|equals?|becomes|gives|yields|get|obtain|have|be|=)\s*:?\s*$", re.IGNORECASE)
-_THEREFORE = re.compile(r"\s*\W{0,4}(?:so|thus|hence|therefore|consequently|finally|in conclusion|we conclude|よって|したがって|ゆえに|因此|所以|따라서)(?![a-z])", re.IGNORECASE)
+_CONCLUDING = re.compile(
+    r"\b(?:is|are|equals?|becomes|gives|yields|get|obtain|have|be|=)(?:\s+(?:at|equal to|"
+    r"given by|exactly|simply))?\s*:?\s*$|\b(?:so|then|thus|hence|therefore)\s*$",
+    re.IGNORECASE,
+)
+_THEREFORE = re.compile(
+    r"\s*\W{0,4}(?:so|thus|hence|therefore|consequently|finally|in conclusion|we conclude|"
+    r"よって|したがって|ゆえに|因此|所以|따라서)(?![a-z])",
+    re.IGNORECASE,
+)
 _LABEL_LINE = re.compile(r"[^:$\\\n=]{2,80}:\s*(?P<value>\S[^\n]*)")
-_MATHY = re.compile(r"[\d=+\-*/^\\(){}<>|,.\s\[\]_!%]|pi|sqrt|sin|cos|tan|ln|log|exp|[a-zA-Z](?![a-zA-Z])")
-_PROSE_WORD = re.compile(r"(?<![\\A-Za-z{])(?!sqrt|sin|cos|tan|log|exp|and\b|cot|sec|csc|arc|abs)[A-Za-z]{3,}")
+_MATHY = re.compile(
+    r"[\d=+\-*/^\\(){}<>|,.\s\[\]_!%]|pi|sqrt|sin|cos|tan|ln|log|exp|[a-zA-Z](?![a-zA-Z])"
+)
+_PROSE_WORD = re.compile(
+    r"(?<![\\A-Za-z{])(?!sqrt|sin|cos|tan|log|exp|and\b|cot|sec|csc|arc|abs)[A-Za-z]{3,}"
+)
 
 
 def read_math(reply: Normal, *, truncated: bool) -> Declared | None:
     """The declared answer in the common spelling; ``many`` marks a hedge; null if none."""
-    plain = [
-        item for site in sites_of(reply) if (item := _at_site(reply, site)) is not None
-    ]
+    plain = [item for site in sites_of(reply) if (item := _at_site(reply, site)) is not None]
     plain = _join_side_by_side(reply.text, plain)
 
     def weaker(start: int) -> list[Declared]:
@@ -47,27 +68,26 @@ def _at_site(reply: Normal, site: Site) -> Declared | None:
     if not site.closed or site.how in {"tag", "JSON field"}:
         begin, end = _within_line(reply.text, site)
     body = reply.text[begin:end].strip()
-    key = _key(body)
+    key = normalize_math(body)
     if not key or _is_prose(body):
         return None
     many = bool(_ONE_OF.match(reply.text, site.value))
-    closed = site.closed or reply.text[end : end + 1] in set("*$`") or body.endswith(("$", "\\)", "\\]", "**"))
+    closed = (
+        site.closed
+        or reply.text[end : end + 1] in set("*$`")
+        or body.endswith(("$", "\\)", "\\]", "**"))
+    )
     return Declared(key, begin, end, site.rank, site.how, closed=closed, many=many)
 
 
-def _key(body: str) -> str:
-    """The declared text in the common spelling; the last side kept as written."""
-    return normalize_math(body)
-
-
 def _is_prose(body: str) -> bool:
-    """Whether a declared text is a sentence and no mathematics: more than three words, no digits."""
+    """Whether a declared text is a sentence and no mathematics: more than four words."""
     words = _PROSE_WORD.findall(re.sub(r"\\[A-Za-z]+(?:\{[^{}]*\})?", " ", body))
     return len(words) > 4
 
 
 def _within_line(text: str, site: Site) -> tuple[int, int]:
-    """Where the mathematics of a declared line stands: its first segments, else its first clause."""
+    """Where the mathematics of a declared line stands: its segments, else its first clause."""
     lead = _LEAD.match(text, site.value)
     begin = min(lead.end() if lead else site.value, max(site.end, site.value))
     first = _SEGMENT.match(text, begin)
@@ -115,15 +135,22 @@ def _segments(text: str, first: re.Match[str]) -> tuple[int, int]:
 
 
 def _join_side_by_side(text: str, items: list[Declared]) -> list[Declared]:
-    """Boxes joined by *and* or a comma make one list: ``\\boxed{3}`` and ``\\boxed{-7}``."""
+    r"""Boxes joined by *and* or a comma make one list: ``\boxed{3}`` and ``\boxed{-7}``."""
     joined: list[Declared] = []
     for item in items:
         previous = joined[-1] if joined else None
         if previous is not None and previous.how == item.how == "box" and item.start > previous.end:
-            between = text[previous.end : item.start].strip(" }$\n").removesuffix("\\boxed{").strip(" $")
-            if re.fullmatch(r"(?:,\s*)?(?:and|or|と|和|或|または)|,", between) and previous.value != item.value:
+            between = (
+                text[previous.end : item.start].strip(" }$\n").removesuffix("\\boxed{").strip(" $")
+            )
+            if (
+                re.fullmatch(r"(?:,\s*)?(?:and|or|と|和|或|または)|,", between)
+                and previous.value != item.value
+            ):
                 value = f"{previous.value} , {item.value}"
-                joined[-1] = Declared(value, previous.start, item.end, item.rank, "box", closed=item.closed)
+                joined[-1] = Declared(
+                    value, previous.start, item.end, item.rank, "box", closed=item.closed
+                )
                 continue
         joined.append(item)
     return joined
@@ -138,7 +165,7 @@ def _conclusion(reply: Normal, start: int) -> list[Declared]:
     line = reply.text[begin:end]
     if "?" in line:
         return []
-    if _is_plain(line) and _MATHY.search(line) and (len(lines) == 1 or _SEGMENT.fullmatch(line.strip(" .*"))):
+    if _is_mathematics(line, alone=len(lines) == 1):
         return _declared(reply, begin, end, "mathematics alone")
     label = _LABEL_LINE.fullmatch(line)
     if label and re.search(r"\d|=", label["value"]) and _is_plain(label["value"]):
@@ -146,11 +173,40 @@ def _conclusion(reply: Normal, start: int) -> list[Declared]:
     return _concluding_sentence(reply, begin, end)
 
 
+def _is_mathematics(line: str, *, alone: bool) -> bool:
+    """Whether a line is one piece of mathematics and nothing else."""
+    line = line.strip(" .*")
+    if _SEGMENT.fullmatch(line):
+        return line.count("$") <= 2 or line.startswith("$$")
+    return alone and "$" not in line and _is_plain(line) and bool(_MATHY.search(line))
+
+
+_PLAIN_END = re.compile(
+    r"(?:\b(?:is|are|equals)|=)\s+(?P<value>[^a-zA-Z=$]*\d[^a-zA-Z=$]*?)\.?\s*$"
+)
+
+
+def _plain_conclusion(reply: Normal, begin: int, end: int) -> list[Declared]:
+    """A plain number at the end, as in ``Therefore the number of ways is 42``."""
+    sentence = max(reply.text.rfind(". ", begin, end - 2) + 1, begin)
+    line = reply.text[sentence:end]
+    found = _PLAIN_END.search(line)
+    if (
+        found is None
+        or not _THEREFORE.match(line)
+        or re.search(r"\b(?:not|one of|between)\b", line)
+    ):
+        return []
+    return _declared(
+        reply, sentence + found.start("value"), sentence + found.end("value"), "concluding sentence"
+    )
+
+
 def _concluding_sentence(reply: Normal, begin: int, end: int) -> list[Declared]:
     """``So the side is $...$``: the last segment of the last sentence, after a verb."""
     segments = list(_SEGMENT.finditer(reply.text, begin, end))
     if not segments:
-        return []
+        return _plain_conclusion(reply, begin, end)
     last = segments[-1]
     first = last
     for earlier in reversed(segments[:-1]):
@@ -172,6 +228,3 @@ def _declared(reply: Normal, begin: int, end: int, how: str) -> list[Declared]:
         end -= 1
     value = normalize_math(reply.text[begin:end])
     return [Declared(value, begin, end, CONCLUDE, how)] if value else []
-
-
-__all__ = ["HEAD", "read_math", "squeeze"]

@@ -9,12 +9,14 @@ from dataclasses import replace
 from difficulty.grading.conclude import bare, conclusions, named, within
 from difficulty.grading.declare import Site, sites_of
 from difficulty.grading.labels import read_labels
-from difficulty.grading.markers import NAMED
+from difficulty.grading.markers import NAMED, WEAK
 from difficulty.grading.normalize import Normal, line_spans
 from difficulty.grading.options import Mention, Options
 from difficulty.grading.settle import Declared, settle
 
-_SELECTS = re.compile(r"選|该|該|正し|正解|choose|select|correct|answer|选|選|고르|선택|정답|are\b|です|である")
+_SELECTS = re.compile(
+    r"選|该|該|正し|正解|choose|select|correct|answer|选|選|고르|선택|정답|are\b|です|である"
+)
 
 
 def read_multi(reply: Normal, options: Options) -> Declared | None:
@@ -57,9 +59,18 @@ def _weaker(reply: Normal, start: int, options: Options) -> list[Declared]:
     found = found or (bare(reply, options) if start == 0 else [])
     found = found or conclusions(reply, start, options)
     if found:
-        return [_as_set(item, options) for item in found]
+        return _joined_verdicts([_as_set(item, options) for item in found], options)
     mentions = _last_sentence(reply, named(reply, start, options))
     return [_of_mentions(mentions, NAMED, "options named", options)] if mentions else []
+
+
+def _joined_verdicts(found: list[Declared], options: Options) -> list[Declared]:
+    """``aは正しい。cは正しい。``: one verdict an option makes one set."""
+    singles = all(item.rank == WEAK and len(item.value) == 1 for item in found)
+    if not singles:
+        return found
+    value = ordered_set((item.value for item in found), options.labels)
+    return [replace(found[-1], value=value, start=found[0].start)]
 
 
 def _as_set(item: Declared, options: Options) -> Declared:
@@ -91,7 +102,7 @@ def _listed_lines(reply: Normal, options: Options) -> list[Declared]:
 
 
 def _join_single_boxes(plain: list[Declared], options: Options) -> list[Declared]:
-    """One box for each option makes one set: ``\\boxed{a}`` と ``\\boxed{c}``."""
+    r"""One box for each option makes one set: ``\boxed{a}`` と ``\boxed{c}``."""
     boxes = [item for item in plain if item.how == "box"]
     if len(boxes) < 2 or any("," in item.value for item in boxes):
         return plain

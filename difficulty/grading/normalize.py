@@ -108,10 +108,3 @@ def line_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
 def is_circled_digit(char: str) -> bool:
     """Whether a character is one of ①-⑳, ⓪, ❶-❿."""
     return "①" <= char <= "⑳" or char == "⓪" or "❶" <= char <= "❿"
-
-
-def circled_value(char: str) -> int:
-    """The number within a circled digit."""
-    if char == "⓪":
-        return 0
-    return ord(char) - (ord("①") if char <= "⑳" else ord("❶")) + 1

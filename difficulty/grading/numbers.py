@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from difficulty.grading.normalize import circled_value, is_circled_digit
+from difficulty.grading.normalize import is_circled_digit
 
 MAX_DIGITS = 400
 """A longer number is refused: no answer of an exam has as many digits."""
@@ -20,16 +20,22 @@ _SCALES = {
     "万": 10**4, "萬": 10**4, "億": 10**8, "亿": 10**8, "兆": 10**12, "만": 10**4, "억": 10**8,
 }  # fmt: skip
 _ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-    "sixteen seventeen eighteen nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+    "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen",
+    "nineteen",
+)  # fmt: skip
+_TENS = (
+    "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
+)  # fmt: skip
 _WORD_VALUES = {word: value for value, word in enumerate(_ONES)} | {
     word: 20 + 10 * index for index, word in enumerate(_TENS)
 }
 _WORD = "|".join(sorted([*_WORD_VALUES, "hundred", "thousand", "million"], key=len, reverse=True))
 
-_INTEGER = r"(?:\d{1,3}(?:(?:,|\{,\}|\\,|\\!|,\\!|_|'|[\u2009\u202f]|[ ~](?=\d{3}(?!\d)))\d{3})+(?!\d)|\d+)"
+_INTEGER = (
+    r"(?:\d{1,3}(?:(?:,|\{,\}|\\,|\\!|,\\!|_|'|[\u2009\u202f]|[ "
+    r"~](?=\d{3}(?!\d)))\d{3})+(?!\d)|\d+)"
+)
 _PLAIN = rf"(?:{_INTEGER}(?:\.\d+)?|\.\d+)"
 _CURRENCY = r"(?:\\?[$€£¥₹₩]|us\$|usd|eur|rs\.?|円|元)"
 NUMBER = re.compile(
@@ -39,16 +45,22 @@ NUMBER = re.compile(
     rf"(?P<ten>10\s*(?:\^|\*\*)\s*[({{]?\s*(?P<ten_power>[-+]?\d{{1,4}})\s*[)}}]?)(?![\d.])|"
     rf"(?P<whole>\d+)\s(?P<over>\d+)/(?P<under>\d+)(?![\d./])|"
     rf"(?P<number>{_PLAIN})"
-    rf"(?:\s*(?:×|\*|x|·|\\times|\\cdot)\s*10\s*(?:\^|\*\*)\s*[({{]?\s*(?P<power>[-+]?\d{{1,4}})\s*[)}}]?"
+    rf"(?:\s*(?:×|\*|x|·|\\times|\\cdot)\s*10\s*(?:\^|"
+    rf"\*\*)\s*[({{]?\s*(?P<power>[-+]?\d{{1,4}})\s*[)}}]?"
     rf"|e(?P<exponent>[-+]?\d{{1,9}})(?![\w.])"
     rf"|\s*/\s*(?P<denominator>\d+(?:\.\d+)?)(?![\d./])"
-    rf"|\s?(?P<scale>hundred|thousand|million|billion|trillion|万|萬|億|亿|兆|만|억)(?![a-z])(?:(?P<lower>\d+)(?P<lower_scale>万|만)?)?)?)"
+    rf"|\s?(?P<scale>hundred|thousand|million|billion|trillion|万|萬|億|亿|兆|만|"
+    rf"억)(?![a-z])(?:(?P<lower>\d+)(?P<lower_scale>万|만)?)?)?)"
 )
 """One number in lower-case normalised text."""
 
 _WORD_NUMBER = re.compile(
     rf"(?<![a-z-])(?:(?:minus|negative) )?(?:{_WORD})(?:(?:[ -]|,? and )(?:{_WORD}))*(?![a-z-])"
 )
+_PARTS = ("half", "third", "quarter", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_PART_VALUES = {word: Fraction(1, bottom) for bottom, word in enumerate(_PARTS, start=2)}
+_PART_VALUES["halve"] = Fraction(1, 2)
+_PART_WORD = re.compile(rf"[ -](?:of an? )?({'|'.join(_PART_VALUES)})s?(?![a-z])")
 _BOX_DIGITS = re.compile(r"(?:[①-⑳]\s*[:=は]?\s*(\d)(?!\d)\s*[,、;]?\s*){2,}")
 _BOX_DIGIT = re.compile(r"[①-⑳]\s*[:=は]?\s*(\d)")
 
@@ -68,22 +80,28 @@ def find_numbers(low: str, start: int, end: int) -> list[Found]:
     taken = start
     boxes = list(_BOX_DIGITS.finditer(low, start, end)) if _has_circled(low, start, end) else []
     for box in boxes:
-        found.append(Found(Fraction("".join(_BOX_DIGIT.findall(box.group()))), box.start(), box.end()))
+        found.append(
+            Found(Fraction("".join(_BOX_DIGIT.findall(box.group()))), box.start(), box.end())
+        )
     for match in NUMBER.finditer(low, start, end):
         inside = any(box.start() <= match.start() < box.end() for box in boxes)
         if inside or match.start() < taken or _inside_word(low, match):
             continue
-        found.append(Found(_value(match), _lead(low, match), match.end()))
+        found.append(Found(_value(match), match.start(), match.end()))
         taken = match.end()
     return sorted(found, key=lambda item: item.start)
 
 
 def find_number_words(low: str, start: int, end: int) -> list[Found]:
     """Numbers in English words: ``forty-two``."""
-    return [
-        Found(_words_value(match.group()), match.start(), match.end())
-        for match in _WORD_NUMBER.finditer(low, start, end)
-    ]
+    found = []
+    for match in _WORD_NUMBER.finditer(low, start, end):
+        value, stop = _words_value(match.group()), match.end()
+        part = _PART_WORD.match(low, stop, end)
+        if part:
+            value, stop = value * _PART_VALUES[part[1]], part.end()
+        found.append(Found(value, match.start(), stop))
+    return found
 
 
 def parse_number(text: str) -> Fraction | None:
@@ -116,15 +134,15 @@ def _has_circled(low: str, start: int, end: int) -> bool:
 def _inside_word(low: str, match: re.Match[str]) -> bool:
     """Whether a number is part of a word or name: ``b12``, ``x_1``, ``co2``."""
     before = low[match.start() - 1 : match.start()] if match.start() else ""
-    signed = bool(match["sign"])
-    if signed and (before.isalnum() or before in {")", "}", "]"} and before):
+    return not _is_binary(match) and before.isascii() and (before.isalpha() or before in {"_", "^"})
+
+
+def _is_binary(match: re.Match[str]) -> bool:
+    """Whether the sign stands between two terms, as in ``48-24`` or ``10-20``."""
+    before = match.string[match.start() - 1 : match.start()] if match.start() else ""
+    if not match["sign"] or not before.isascii():
         return False
-    return before.isascii() and (before.isalpha() or before in {"_", "^"}) and bool(before)
-
-
-def _lead(low: str, match: re.Match[str]) -> int:
-    """Where the number begins, without a sign that is a minus between two terms or a range."""
-    return match.start()
+    return before.isalnum() or before in {")", "}", "]", "%"}
 
 
 def _value(match: re.Match[str]) -> Fraction | None:
@@ -133,10 +151,8 @@ def _value(match: re.Match[str]) -> Fraction | None:
     magnitude = _magnitude(match)
     if magnitude is None:
         return None
-    before = match.string[match.start() - 1 : match.start()] if match.start() else ""
-    binary = bool(match["sign"]) and (before.isalnum() or before in {")", "}", "]", "%"}) and bool(before)
-    negative = (match["sign"] in {"-", "minus ", "negative "} and not binary) ^ (match["sign2"] == "-")
-    return -magnitude if negative else magnitude
+    minus = match["sign"] in {"-", "minus ", "negative "} and not _is_binary(match)
+    return -magnitude if minus != (match["sign2"] == "-") else magnitude
 
 
 def _magnitude(match: re.Match[str]) -> Fraction | None:
@@ -190,9 +206,3 @@ def _words_value(text: str) -> Fraction:
         elif word in _SCALES:
             total, current = total + max(current, 1) * _SCALES[word], 0
     return Fraction(sign * (total + current))
-
-
-__all__ = [
-    "MAX_DIGITS", "Found", "canonical", "circled_value", "find_number_words", "find_numbers",
-    "parse_number",
-]  # fmt: skip

@@ -23,15 +23,28 @@ REFUSED = "refused"
 
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$|[^\x00-\x7f])|[。!?]|\n")
 _LIST = re.compile(
-    r"(?:\s*[a-z%°$€£\\}){\]*円個人本]{0,12})?\s*(?:,|/|;|\||、|\bor\b|\band\b|\bto\b|または|又は|か|或|또는|–|—|~|〜|and/or|-(?=\s))\s*(?:\bor\b|\band\b|maybe|possibly|perhaps)?\s*[$€£*_({\[\\a-z]{0,8}\s*"
+    r"(?:\s*[a-z%°$€£\\}){\]*円個人本]{0,12})?\s*(?:,|/|;|\||、|\bor\b|\band\b|\bto\b|または|又は|か|或|"
+    r"또는|–|—|~|〜|and/or|-(?=\s))\s*(?:\bor\b|\band\b|maybe|possibly|"
+    r"perhaps)?\s*[$€£*_({\[\\]{0,4}(?:[a-z]\s?=)?\s*"
 )
-_ONE_OF = re.compile(r"\s*(?:[*_]{0,2}(?:one of|either|between|any of|among|somewhere|in the range|from \S{1,8} to|のいずれか|以下のどれか))")
-_NEGATED = re.compile(r"\s*(?:definitely |certainly |clearly |probably )?(?:not|n't|never|unknown|undefined|impossible)\b")
+_ONE_OF = re.compile(
+    r"\s*(?:[*_]{0,2}(?:one of|either|between|any of|among|somewhere|in the range|from "
+    r"\S{1,8} to|のいずれか|以下のどれか))"
+)
+_NEGATED = re.compile(
+    r"\s*(?:definitely |certainly |clearly |probably )?(?:not|n't|never|unknown|undefined|"
+    r"impossible)\b"
+)
 _NEGATED_AFTER = re.compile(r"\s*\S{0,6}?\s*(?:では?な[いく]|じゃな|不是|不对|가 아니|이 아니)")
-_HEAD = re.compile(r"[\s*_`~\"'“‘({\[【「:=≈~〜→$\\>|#]*(?:(?:approximately|about|around|roughly|exactly|only|just|the|is|are|a total of|総計|合計|約|大约|约|약|text\{|mathbf\{|approx|boxed\{|\()\s*\{?[\s*_\"'($]*)*")
+_HEAD = re.compile(
+    r"[\s*_`~\"'“‘({\[【「:=≈~〜→$\\>|#]*(?:(?:approximately|about|around|roughly|exactly|only|"
+    r"just|the|is|are|a total of|総計|合計|約|大约|约|약|text\{|mathbf\{|approx|boxed\{|"
+    r"\()\s*\{?[\s*_\"'($]*)*"
+)
 _EQUALS = re.compile(r"(?<![<>!≤≥])(?:=|≈|≒|\\approx)")
 _ORDINAL = re.compile(
-    r"(?:\b(?:step|question|problem|part|case|equation|eq\.?|figure|table|option|line|chapter|number|no\.|item|q|day|week|method|example|page|section)\s*#?\s*|第|\()$"
+    r"(?:\b(?:step|question|problem|part|case|equation|eq\.?|figure|table|option|line|"
+    r"chapter|number|no\.|item|q|day|week|method|example|page|section)\s*#?\s*|第|\()$"
 )
 _BARE = re.compile(r"[\s*_`\"'($\\\[{.]*")
 
@@ -68,9 +81,9 @@ def numeric_equal(gold: Fraction, answer: Fraction, tolerance: str | None) -> bo
 
 def _rounded(value: Fraction, places: int) -> int:
     """Round half away from zero, as exams do; in units of the last place."""
-    scaled = abs(value) * 10**places + Fraction(1, 2)
+    scaled = abs(value) * Fraction(10) ** places + Fraction(1, 2)
     whole = scaled.numerator // scaled.denominator
-    return -whole if value < 0 else whole
+    return int(-whole if value < 0 else whole)
 
 
 def _at_site(reply: Normal, site: Site) -> Declared | None:
@@ -91,10 +104,8 @@ def _declared(low: str, site: Site, numbers: list[Found], end: int) -> Declared 
     if chosen is None or _NEGATED_AFTER.match(low, chosen.end):
         return None
     value = REFUSED if chosen.value is None else canonical(chosen.value)
-    closed = site.closed or low[chosen.end : chosen.end + 1] in set("*)}]`\"$")
-    return Declared(
-        value, chosen.start, chosen.end, site.rank, site.how, closed=closed, many=many
-    )
+    closed = site.closed or low[chosen.end : chosen.end + 1] in set('*)}]`"$')
+    return Declared(value, chosen.start, chosen.end, site.rank, site.how, closed=closed, many=many)
 
 
 def _choose(low: str, site: Site, numbers: list[Found], end: int) -> tuple[Found | None, bool]:
@@ -130,7 +141,9 @@ def _joined(low: str, numbers: list[Found], index: int) -> bool:
         return False
     if not between.strip():
         return False
-    return _LIST.fullmatch(between) is not None or (between.endswith(" ") is False and between == "-")
+    return _LIST.fullmatch(between) is not None or (
+        between.endswith(" ") is False and between == "-"
+    )
 
 
 def _sentence_end(low: str, site: Site) -> int:
@@ -148,7 +161,7 @@ def _sentence_end(low: str, site: Site) -> int:
 
 
 def _last_number(reply: Normal, start: int) -> list[Declared]:
-    """The last number of the last sentence that has one; nothing where the reply refuses or asks."""
+    """The last number of the last sentence that has one; none where the reply refuses or asks."""
     low = reply.low
     bare = _bare(low)
     if bare is not None and start == 0:
@@ -157,7 +170,11 @@ def _last_number(reply: Normal, start: int) -> list[Declared]:
         numbers = [item for item in find_numbers(low, begin, end) if not _ordinal(low, item)]
         if not numbers:
             continue
-        if low[end - 1] == "?" or REFUSAL.search(low, begin, end) or _is_denied(low, begin, numbers):
+        if (
+            low[end - 1] == "?"
+            or REFUSAL.search(low, begin, end)
+            or _is_denied(low, begin, numbers)
+        ):
             return []
         many = len(numbers) > 1 and _joined(low, numbers, len(numbers) - 2)
         last = numbers[-1]

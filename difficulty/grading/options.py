@@ -18,12 +18,14 @@ _NOT_BEFORE = re.compile(
     r"(?:不是|并非|並非|不选|不選|排除|除外|不应|而非)\s*)[\"'(*_]*$"
 )
 _NOT_AFTER = re.compile(
-    r"[\"')*_\]]*\s*(?:(?:is|are|was|were|would be|seems|can be|may be|could be|has been|have been)\s+"
-    r"(?:\w+ly\s+|therefore\s+|thus\s+|also\s+|very\s+|less\s+)?(?:not\b|n't|never\b|unlikely|ruled out|"
+    r"[\"')*_\]]*\s*(?:(?:is|are|was|were|would be|seems|can be|may be|could be|has been|"
+    r"have been)\s+"
+    r"(?:\w+ly\s+|therefore\s+|thus\s+|also\s+|very\s+|less\s+)?(?:not\b|n't|never\b|"
+    r"unlikely|ruled out|"
     r"excluded|incorrect|wrong|false|rejected|eliminated|out\b|less likely|implausible|impossible|"
     r"inappropriate|contraindicated|discarded|refuted)|"
     r"(?:isn't|wasn't|aren't|doesn't|don't|cannot|can't|does not|do not|did not|fails|fail)\b|"
-    r"(?:は|が)?\s*(?:では?な[いくか]|じゃな|否定|除外|考えにく|誤り|誤って|間違|不適|違う|違い)|"
+    r"(?:は|が)?\s*(?:では?な[いくか]|では?ありません|じゃありません|とは(?:言え|いえ)|じゃな|否定|除外|考えにく|誤り|誤って|間違|不適|違う|違い)|"
     r"は\s*(?:適切|正し)(?:くな|では?な)|"
     r"(?:项|选项)?\s*(?:是|也)?(?:错|不对|不對|不正确|不符|不成立|可以?排除|被排除|有误)|"
     r"[은는이가]?\s*(?:아니|아닌|아님|아닙|않|틀|제외|옳지))"

@@ -42,10 +42,13 @@ SECOND_THOUGHTS = Phrases(
         r"不對|纠正|重新|改为|改為|改选|아니[,.]|정정|다시|수정|잠깐|틀렸"
     ),
     (
-        "wait", "actually", "correct", "on ", "upon", "after", "i revise", "i m", "forgot", "confused",
-        "re", "mistake", "error", "no,", "hmm", "sorry", "apolog", "oops", "my bad", "chang", "updat",
+        "wait", "actually", "correct", "on ", "upon", "after", "i revise", "i m", "forgot",
+        "confused",
+        "re", "mistake", "error", "no,", "hmm", "sorry", "apolog", "oops", "my bad", "chang",
+        "updat",
         "double", "that can", "not ", "wrong", "lost", "scratch", "overlooked",
-        "訂正", "いや", "待っ", "間違", "誤り", "直", "やはり", "修正", "更正", "等", "不对", "不對", "纠正",
+        "訂正", "いや", "待っ", "間違", "誤り", "直", "やはり", "修正", "更正", "等", "不对",
+        "不對", "纠正",
         "改", "아니", "정정", "다시", "수정", "잠깐", "틀렸",
     ),
 )  # fmt: skip
@@ -72,8 +75,10 @@ REFUSAL = Phrases(
         r"(?:determine|decide|say|answer|tell|choose|select|identify|provide|pick|know|give|"
         r"conclude|commit|assist|help|find|calculate|compute|solve|"
         r"be (?:determined|found|computed|calculated|solved|answered|known))|"
-        r"\b(?:don't|do not|didn't) (?:really |actually )?know|\bnot (?:sure|certain)\b|\bunsure\b|\bno idea\b|"
-        r"\bdepends on\b|\bconsult a\b|\bnot enough (?:information|data)|\binsufficient\b|\bno answer\b|"
+        r"\b(?:don't|do not|didn't) (?:really |actually )?know|\bnot (?:sure|certain)\b|"
+        r"\bunsure\b|\bno idea\b|"
+        r"\bdepends on\b|\bconsult a\b|\bnot enough (?:information|data)|\binsufficient\b|"
+        r"\bno answer\b|"
         r"(?:わかり|分かり|判断でき|答えられ|回答でき|お答えでき|決められ|求められ|特定でき)(?:ませ|な)|"
         r"わからな|分からな|判断できな|无法|無法|不知道|不确定|모르|알 수 없|판단할 수 없"
     ),
@@ -87,8 +92,10 @@ REFUSAL = Phrases(
 
 UNASSERTED = Phrases(
     re.compile(
-        r"\b(?:(?:might|may|could|would|can) (?:be tempted|think|say|believe|guess|expect|argue|assume|"
-        r"choose|be fooled)|tempt\w+|if (?:\w+ ){1,12}?(?:were|had|was)|(?:were|had) (?:\w+ ){1,8}?the|"
+        r"\b(?:(?:might|may|could|would|can) (?:be tempted|think|say|believe|guess|expect|"
+        r"argue|assume|"
+        r"choose|be fooled)|tempt\w+|if (?:\w+ ){1,12}?(?:were|had|was)|(?:were|had) (?:\w+ "
+        r"){1,8}?the|"
         r"i (?:first|initially|originally) \w+|at first|initially|originally|"
         r"first (?:guess|thought|instinct)|common (?:mistake|error|wrong)|mistaken\w*|wrong(?:ly)?|"
         r"incorrect(?:ly)?|trap|suppose|supposing|assume|assuming|whether|unless|otherwise|"
@@ -100,9 +107,12 @@ UNASSERTED = Phrases(
         r"如果[^。\n]{0,40}$|만약[^.\n]{0,40}$"
     ),
     (
-        "might", "may", "could", "would", "can", "tempt", "if ", "were", "had ", "first", "initially",
-        "originally", "common", "mistaken", "wrong", "incorrect", "trap", "suppos", "assum", "whether",
-        "unless", "otherwise", "some ", "many ", "student", "previous", "earlier", "not ", "n't", "doubt",
+        "might", "may", "could", "would", "can", "tempt", "if ", "were", "had ", "first",
+        "initially",
+        "originally", "common", "mistaken", "wrong", "incorrect", "trap", "suppos", "assum",
+        "whether",
+        "unless", "otherwise", "some ", "many ", "student", "previous", "earlier", "not ", "n't",
+        "doubt",
         "unsure", "hardly", "no ", "もし", "仮に", "場合", "如果", "만약",
     ),
 )  # fmt: skip

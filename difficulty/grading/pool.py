@@ -108,7 +108,9 @@ class _Slot:
         elif job is not None:
             self.failed_starts += 1
             if self.failed_starts >= MAX_FAILED_STARTS:
-                raise RunError(f"the grader's workers do not start: {reason}. Run grading alone to see why")
+                raise RunError(
+                    f"the grader's workers do not start: {reason}. Run grading alone to see why"
+                )
         self.start()
         if job is not None and job.rest:
             self.give(job)

@@ -30,7 +30,10 @@ Weaker = Callable[[int], list[Declared]]
 """Answers declared less plainly from an index on; called only when nothing plain is there."""
 
 _PROSE = re.compile(r"[a-z]{2,}|[^\x00-\x7f]")
-_JOIN_ONLY = re.compile(r"(?:and|or|possibly|maybe|perhaps|either|also|text|quad|answers?|boxed|final|is|the|frac|sqrt)")
+_JOIN_ONLY = re.compile(
+    r"(?:and|or|possibly|maybe|perhaps|either|also|text|quad|answers?|boxed|final|is|the|"
+    r"frac|sqrt)"
+)
 
 
 def settle(
@@ -109,4 +112,3 @@ def _one_of(kept: Sequence[Declared]) -> Declared | None:
     if len(values) == 1:
         return replace(last, many=any(declared.many for declared in kept))
     return replace(last, value=" | ".join(values), many=True)
-

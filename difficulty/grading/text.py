@@ -1,4 +1,4 @@
-"""A short free-text answer: compared after case, punctuation, articles and mark-up are taken off."""
+"""A short free-text answer, compared without case, punctuation, articles and mark-up."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from difficulty.grading.normalize import Normal, plain
 from difficulty.grading.phrases import REFUSAL
 from difficulty.grading.settle import Declared, settle
 
-_CLAUSE_END = re.compile(r"\.(?=\s|$)|[。;]|\s(?:because|since|which|who|as it)\b|\s\(|,\s(?:because|since|which|who|as)\b")
+_CLAUSE_END = re.compile(
+    r"\.(?=\s|$)|[。;]|\s(?:because|since|which|who|as it)\b|\s\(|,\s(?:because|since|which|"
+    r"who|as)\b"
+)
 _MARKUP = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textit)\s*|[*_`\"'“”‘’「」『』$\\{}\[\]<>()]")
 _NEGATED = re.compile(r"\s*(?:not|n't|never)\b")
 
 
 def read_text(reply: Normal) -> Declared | None:
     """The declared words; ``many`` marks a hedge; null if none are declared."""
-    plain_sites = [
-        item for site in sites_of(reply) if (item := _at_site(reply, site)) is not None
-    ]
+    plain_sites = [item for site in sites_of(reply) if (item := _at_site(reply, site)) is not None]
     return settle(reply, plain_sites, lambda start: _whole(reply, start), last_wins=False)
 
 
@@ -39,7 +40,7 @@ def _at_site(reply: Normal, site: Site) -> Declared | None:
         clause = _CLAUSE_END.search(low, site.value, site.end)
         end = clause.start() if clause and text_key(low[site.value : clause.start()]) else end
     key = text_key(low[site.value : end])
-    if not key or site.direct and len(key.split()) > 3:
+    if not key or (site.direct and len(key.split()) > 3):
         return None
     return Declared(key, site.value, end, site.rank, site.how, closed=site.closed)
 

@@ -6,19 +6,31 @@ import re
 
 _SAME = {
     "m": "m meter meters metre metres", "cm": "cm centimeter centimeters centimetre centimetres",
-    "mm": "mm millimeter millimeters millimetre millimetres", "km": "km kilometer kilometers kilometre kilometres",
+    "mm": "mm millimeter millimeters millimetre millimetres",
+    "km": "km kilometer kilometers kilometre kilometres",
     "in": "in inch inches", "ft": "ft foot feet", "yd": "yd yard yards", "mi": "mi mile miles",
     "s": "s sec secs second seconds", "min": "min mins minute minutes", "h": "h hr hrs hour hours",
     "day": "day days", "week": "week weeks", "month": "month months", "year": "year years yr yrs",
-    "kg": "kg kilogram kilograms", "g": "g gram grams", "mg": "mg milligram milligrams", "lb": "lb lbs pound pounds",
-    "oz": "oz ounce ounces", "L": "l liter liters litre litres", "mL": "ml milliliter milliliters millilitre",
-    "degree": "degree degrees deg", "percent": "percent %", "dollar": "dollar dollars usd", "cent": "cent cents",
-    "mph": "mph", "square": "sq square", "cubic": "cubic cu", "N": "newton newtons", "J": "joule joules", "W": "watt watts",
+    "kg": "kg kilogram kilograms", "g": "g gram grams", "mg": "mg milligram milligrams",
+    "lb": "lb lbs pound pounds",
+    "oz": "oz ounce ounces", "L": "l liter liters litre litres",
+    "mL": "ml milliliter milliliters millilitre",
+    "degree": "degree degrees deg", "percent": "percent %", "dollar": "dollar dollars usd",
+    "cent": "cent cents",
+    "mph": "mph", "square": "sq square", "cubic": "cubic cu", "N": "newton newtons",
+    "J": "joule joules", "W": "watt watts",
 }  # fmt: skip
 _UNIT = {word: unit for unit, words in _SAME.items() for word in words.split()}
 _EMPTY = {"unit", "units", ""}
-_TEXT_UNIT = re.compile(r"(?P<value>.*?[^\s\\])\s*\\text\s*\{\s*(?P<unit>[^{}]*)\s*\}\s*(?:\^\s*\{?\s*(?P<power>[23])\s*\}?)?\.?$", re.DOTALL)
-_PLAIN_UNIT = re.compile(r"(?P<value>[-\d.,/\s]*\d|.*[}\d)])\s+(?P<unit>[A-Za-z][A-Za-z/]+(?:\s+[A-Za-z]+)?|[A-Za-z]{2}[A-Za-z/]*)(?:\^\s*\{?\s*(?P<power>[23])\s*\}?)?\.?$")
+_TEXT_UNIT = re.compile(
+    r"(?P<value>.*?[^\s\\])\s*\\text\s*\{\s*(?P<unit>[^{}]*)\s*\}\s*(?:\^\s*\{?\s*(?P<power>["
+    r"23])\s*\}?)?\.?$",
+    re.DOTALL,
+)
+_PLAIN_UNIT = re.compile(
+    r"(?P<value>[-\d.,/\s]*\d|.*[}\d)])\s+(?P<unit>[A-Za-z][A-Za-z/]+(?:\s+[A-Za-z]+)?|"
+    r"[A-Za-z]{2}[A-Za-z/]*)(?:\^\s*\{?\s*(?P<power>[23])\s*\}?)?\.?$"
+)
 _MARK_UNIT = re.compile(r"(?P<value>.*?\S)\s*(?P<unit>\\degree|%)\s*[CF]?$", re.DOTALL)
 _NO_UNIT = re.compile(r"(?:sin|cos|tan|cot|sec|csc|ln|log|exp|sqrt|pi|abs|arc\w+)\b")
 

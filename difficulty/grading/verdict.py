@@ -1,7 +1,7 @@
 """Compare two pieces of mathematics: at once where that is safe and fast, else by evaluation.
 
-Plain numbers and equal spellings are settled at once. Everything else is evaluated, which callers do
-in a worker process under a deadline.
+Plain numbers and equal spellings are settled at once. Everything else is evaluated, which callers
+do in a worker process under a deadline.
 """
 
 from __future__ import annotations

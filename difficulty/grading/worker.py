@@ -1,8 +1,8 @@
 """A process that grades or compares for its parent, and that the parent may kill at any time.
 
 The process is a fresh interpreter (never a fork), joined to its parent by one socket. It ends when
-the socket closes, ignores Ctrl-C (its parent handles it), and has a memory limit and an alarm of its
-own, so that it is not left behind hung if its parent is killed.
+the socket closes, ignores Ctrl-C (its parent handles it), and has a memory limit and an alarm of
+its own, so that it is not left behind hung if its parent is killed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class Worker:
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(p or str(Path.cwd()) for p in sys.path)},
+                env=os.environ
+                | {"PYTHONPATH": os.pathsep.join(p or str(Path.cwd()) for p in sys.path)},
                 process_group=0,
             )
         self.connection = Connection(ours.detach())

@@ -7,6 +7,7 @@ import contextlib
 import importlib.util
 import json
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -289,15 +290,29 @@ async def _wait_for_first_token(session: aiohttp.ClientSession, server: Server, 
     )
 
 
+EXCEPTION = re.compile(r"(?:^|\] |\) )((?:\w+\.)*\w*(?:Error|Exception): .+)")
+LOG_TAIL = 500_000
+
+
 def last_words(log: Path) -> str:
-    """The most telling line near the end of a server's log: the last error, else the last line."""
+    """Why a server ended, from its log: the first exception, else the last line.
+
+    The first one is the cause; those after it only say that the engine is dead.
+    """
     try:
         with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - 20_000))
+            file.seek(max(0, log.stat().st_size - LOG_TAIL))
             lines = file.read().decode("utf-8", "replace").splitlines()
     except OSError:
         return "no log"
-    lines = [line.strip() for line in lines if line.strip()]
-    errors = [line for line in lines if "Error" in line and "Traceback" not in line]
-    line = (errors or lines or ["it printed nothing"])[-1]
+    lines = [line.strip() for line in lines if line.strip() and " WARNING " not in line]
+    for number, line in enumerate(lines):
+        found = EXCEPTION.search(line)
+        if found:
+            in_next_line = "validation error" in line and number + 1 < len(lines)
+            return _cut(lines[number + 1] if in_next_line else found[1])
+    return _cut(lines[-1] if lines else "it printed nothing")
+
+
+def _cut(line: str) -> str:
     return line if len(line) <= 300 else line[:297] + "..."

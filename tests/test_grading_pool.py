@@ -1,0 +1,195 @@
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from difficulty.grading import GraderPool, grade
+from difficulty.grading.pool import shared_math_equal
+from difficulty.grading.verdict import evaluate
+from difficulty.schema import Completion, Question
+
+
+def pair(index, *, text=None, gold="4", kind="numeric"):
+    question = Question(
+        question_id=f"q{index}", source="s", kind=kind, prompt="", choices=None, answer=gold,
+        aliases=(), tolerance=None, system_prompt=None, num_copies=1, metadata="{}",
+    )  # fmt: skip
+    completion = Completion(
+        question_id=f"q{index}", sample_index=index, text=text or f"Answer: {index % 7}",
+        reasoning=None, num_tokens=None, finish_reason="stop", attempt=1, max_tokens=9, server=None,
+        error=None,
+    )  # fmt: skip
+    return question, completion
+
+
+def alive(pid):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, 0)
+        return True
+    return False
+
+
+def pids(pool):
+    return [slot.worker.process.pid for slot in pool._slots]
+
+
+@pytest.fixture
+def slow_words(monkeypatch, tmp_path):
+    """A module that workers load at their start and that makes some golds hang, eat or crash."""
+    (tmp_path / "sitecustomize.py").write_text(
+        textwrap.dedent(
+            """
+            import os, time
+            from difficulty.grading import verdict, worker
+            real = worker.cached_evaluate
+            def fake(gold, answer):
+                if answer == "hang+x": time.sleep(600)
+                if answer == "eat+x": bytearray(64 * 2**30)
+                if answer == "crash+x": os._exit(3)
+                return real(gold, answer)
+            worker.cached_evaluate = fake
+            """
+        )
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+def test_a_pool_gives_the_grades_that_grade_gives_in_the_order_of_the_pairs():
+    pairs = [pair(index) for index in range(500)]
+    with GraderPool(2) as pool:
+        found = list(pool.grade_all(iter(pairs)))
+    assert found == [grade(*each) for each in pairs]
+
+
+def test_an_empty_stream_gives_no_grades():
+    with GraderPool(2) as pool:
+        assert list(pool.grade_all([])) == []
+
+
+def test_a_pool_can_be_used_again():
+    with GraderPool(1) as pool:
+        first = list(pool.grade_all([pair(4)]))
+        assert first == list(pool.grade_all([pair(4)]))
+        assert first[0].outcome == "correct"
+
+
+@pytest.mark.usefixtures("slow_words")
+@pytest.mark.parametrize(
+    ("word", "reason"), [("hang", "deadline"), ("eat", "memory"), ("crash", "died")]
+)
+def test_a_bad_item_costs_one_grader_error_and_the_rest_is_graded(word, reason):
+    pairs = [pair(i, kind="math", gold="x+4", text="\\boxed{4+x}") for i in range(100)]
+    pairs[10] = pair(10, kind="math", gold="x+4", text=f"\\boxed{{{word}+x}}")
+    with GraderPool(2, deadline_s=1.5) as pool:
+        found = list(pool.grade_all(pairs))
+    assert [each.sample_index for each in found] == list(range(100))
+    bad = [each for each in found if each.outcome != "correct"]
+    assert [(each.outcome, each.sample_index) for each in bad] == [("grader_error", 10)]
+    assert reason in bad[0].reason
+    assert bad[0].reward is None
+
+
+def test_no_worker_is_left_behind_on_exit():
+    with GraderPool(2) as pool:
+        list(pool.grade_all([pair(i) for i in range(200)]))
+        started = pids(pool)
+    assert len(started) == 2
+    assert not any(alive(pid) for pid in started)
+
+
+def test_no_worker_is_left_behind_when_the_stream_is_dropped():
+    with GraderPool(2) as pool:
+        stream = pool.grade_all(pair(i) for i in range(10_000))
+        next(stream)
+        started = pids(pool)
+        stream.close()
+    assert not any(alive(pid) for pid in started)
+
+
+def test_no_worker_is_left_behind_when_the_input_fails():
+    def broken():
+        yield pair(1)
+        raise OSError("disk")
+
+    with GraderPool(1) as pool, pytest.raises(OSError, match="disk"):
+        list(pool.grade_all(broken()))
+    assert pool._slots == []
+
+
+def test_the_input_is_read_only_a_bounded_part_ahead():
+    taken = []
+
+    def source():
+        for index in range(20_000):
+            taken.append(index)
+            yield pair(index)
+
+    with GraderPool(1) as pool:
+        stream = pool.grade_all(source())
+        for _ in range(10):
+            next(stream)
+        assert len(taken) < 2_000
+
+
+def test_a_slow_reader_of_the_stream_costs_the_workers_nothing():
+    with GraderPool(1, deadline_s=0.5) as pool:
+        stream = pool.grade_all(pair(i) for i in range(300))
+        first = next(stream)
+        time.sleep(1.2)
+        rest = list(stream)
+    assert len(rest) == 299
+    assert not any(each.outcome == "grader_error" for each in [first, *rest])
+
+
+SCRIPT = """
+import sys, time
+sys.path[:0] = {path!r}
+from tests.test_grading_pool import pair
+from difficulty.grading import GraderPool
+def endless():
+    index = 0
+    while True:
+        index += 1
+        yield pair(index)
+with GraderPool(2) as pool:
+    for number, each in enumerate(pool.grade_all(endless())):
+        if number == 200:
+            print(*[slot.worker.process.pid for slot in pool._slots], flush=True)
+"""
+
+
+def gone_within(started, seconds):
+    """Whether all processes end in time."""
+    end = time.monotonic() + seconds
+    while any(alive(pid) for pid in started) and time.monotonic() < end:
+        time.sleep(0.05)
+    return not any(alive(pid) for pid in started)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_workers_end_with_their_parent(number):
+    script = SCRIPT.format(path=[p or str(Path.cwd()) for p in ["", *sys.path]])
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as parent:
+        started = [int(pid) for pid in parent.stdout.readline().split()]
+        assert len(started) == 2
+        parent.send_signal(number)
+        parent.wait(timeout=20)
+    assert gone_within(started, 20)
+
+
+def test_mathematics_outside_a_pool_is_compared_in_a_process_of_its_own():
+    assert shared_math_equal("x^2-1", "(x-1)(x+1)").equal is True
+    assert shared_math_equal("x^2-1", "(x-1)(x+2)").equal is False
+
+
+def test_integrals_are_read_by_the_library():
+    assert evaluate("\\int_0^1 x dx", "\\frac{1}{2}").equal is True
+    assert evaluate("\\int_0^1 x dx", "\\frac{1}{3}").equal is False
