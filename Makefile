@@ -36,6 +36,7 @@ check: $(READY) ## lint and type-check
 
 bench: $(READY) ## run the quick benchmarks
 	$(PY) -m bench.grading
+	$(PY) -m bench.selection
 
 $(STAGES): $(READY)
 	$(PY) -m pipelines $@ $(RUN)

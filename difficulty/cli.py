@@ -96,7 +96,9 @@ def profile(
     stop: Annotated[
         list[str] | None, typer.Option(help=r"Stop string (\n is a newline); repeat for more.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed each request. [default: the server's own chance]")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed each request. [default: the server's own chance]")
+    ] = None,
     template: Annotated[
         str | None, typer.Option(help="How questions are put into words. [default: answer-line-v1]")
     ] = None,

@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 
     from difficulty.report.live import Live
     from difficulty.report.summary import Summary
+    from difficulty.run_spec import RunSpec
     from difficulty.runs import Overrides
     from difficulty.store import RunFolder
+
+INTERRUPTED = 130
 
 
 def profile_run(
@@ -29,16 +32,12 @@ def profile_run(
 ) -> None:
     """Run all stages in ``folder`` and print the summary."""
     from difficulty import stages
-    from difficulty.lock import locked
     from difficulty.report.summary import summarize
     from difficulty.report.terminal import print_summary
-    from difficulty.runs import start_run
     from difficulty.store import RunFolder
 
     run = RunFolder(folder)
-    check_before_lock(dataset, overrides)
-    with locked(folder):
-        spec = start_run(run, dataset, model, overrides)
+    with starting_run(run, dataset, model, overrides) as spec:
         stages.profile(run, spec, live_display())
         summary = summarize(run, spec)
     if as_json:
@@ -47,11 +46,26 @@ def profile_run(
         print_summary(summary, console())
 
 
-def check_before_lock(dataset: str, overrides: Overrides) -> None:
-    """Refuse a missing dataset before a run folder is made for it."""
-    from difficulty.sources import find_dataset
+@contextmanager
+def starting_run(
+    run: RunFolder, dataset: str, model: str, overrides: Overrides
+) -> Iterator[RunSpec]:
+    """Hold a run's lock with its settings on disk; bad input is refused before a folder is made.
 
-    find_dataset(dataset, split=overrides.get("source", {}).get("split"))
+    Raises:
+        InputError: the dataset is not there.
+        SettingsError: settings that cannot work, or other ones than the run was made with.
+        RunError: another process works on the run.
+    """
+    from difficulty.lock import locked
+    from difficulty.runs import find_run_dataset, plan_run, save_run
+
+    found = find_run_dataset(run, dataset, overrides)
+    plan_run(run, dataset, found, model, overrides)
+    with locked(run.root):
+        spec = plan_run(run, dataset, found, model, overrides)
+        save_run(run, spec)
+        yield spec
 
 
 def run_stage(name: str, folder: Path, overrides: Overrides, *, as_json: bool) -> None:
@@ -138,6 +152,8 @@ def end_on_error() -> Iterator[None]:
     except DifficultyError as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(1)
-    except KeyboardInterrupt:
-        typer.echo("stopped; everything finished is kept", err=True)
-        sys.exit(130)
+    except (KeyboardInterrupt, SystemExit) as end:
+        code = end.code if isinstance(end, SystemExit) else INTERRUPTED
+        if code == INTERRUPTED:
+            typer.echo("stopped; everything finished is kept", err=True)
+        sys.exit(code)

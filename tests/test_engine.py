@@ -45,7 +45,7 @@ def test_a_real_model_is_profiled_from_a_dataset_to_a_training_file(tmp_path):
     found = json.loads(done.stdout)
     assert found["num_samples"] == 36
     assert found["num_kept"] == 12
-    assert dict(map(tuple, found["outcomes"]))["failed"] == 0
+    assert found["outcomes"]["failed"] == 0
     rows = completions(store.RunFolder(tmp_path / "run"))
     texts = {(row.question_id, row.text) for row in rows}
     assert len(texts) > 12  # the draws of a question are independent, not one answer three times

@@ -149,8 +149,8 @@ def test_no_text_makes_the_grader_fail(text, finish):
 
 
 MATH_PIECES = (
-    "\\frac", "\\sqrt", "{", "}", "(", ")", "[", "]", "^", "_", "+", "-", "1", "2", "x", "\\pm", ",",
-    "=", "<", "\\cup", "!", "|", "\\text{a}", "\\pi", "%", "10",
+    "\\frac", "\\sqrt", "{", "}", "(", ")", "[", "]", "^", "_", "+", "-", "1", "2", "x", "\\pm",
+    ",", "=", "<", "\\cup", "!", "|", "\\text{a}", "\\pi", "%", "10",
 )  # fmt: skip
 
 
@@ -173,14 +173,14 @@ def test_normalising_keeps_a_place_in_the_original_for_every_character(text):
 HOSTILE = (
     " ", "\n", "(", "Answer:", "not ", "{", "\\boxed{", "A ", "1,", "答えは", "选", "therefore ",
     "<think>", "A is correct. ", "the answer is a ", "x\n \n", "if were ", "$", "①", "10^",
-    "wait, ",
+    "wait, ", "Paris ", "Paris or ",
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
 @pytest.mark.parametrize("kind", ["choice", "numeric", "math"])
 def test_a_hostile_megabyte_is_graded_within_two_seconds(unit, kind):
-    text = "Answer: B\n" + unit * (1_000_000 // len(unit))
+    text = unit * (1_000_000 // len(unit)) + "\n."
     started = time.perf_counter()
     outcome(kind, "B" if kind == "choice" else "4", text)
     assert time.perf_counter() - started < 2

@@ -16,7 +16,7 @@ from difficulty.errors import RunError, SettingsError
 from difficulty.report.page import render
 from difficulty.report.summary import summarize
 from difficulty.run_spec import BucketSpec, SelectionSpec, ServerSpec
-from difficulty.runs import change_run, start_run
+from difficulty.runs import change_run, find_run_dataset, plan_run, save_run
 from difficulty.schema import Completion, Grade, PassRate, Question, Selection
 
 TABLES = ("questions", "grades", "profile", "selection")
@@ -34,6 +34,13 @@ def finished(sums, tmp_path, live, serve):
     spec = start_run(run, str(sums), "scripted", overrides)
     stages.profile(run, spec, live)
     return run, spec, script
+
+
+def start_run(run, dataset, model, overrides):
+    """The settings that ``difficulty profile`` would go on with."""
+    spec = plan_run(run, dataset, find_run_dataset(run, dataset, overrides), model, overrides)
+    save_run(run, spec)
+    return spec
 
 
 def rows(run, name, row_type):
@@ -84,7 +91,8 @@ def test_running_the_same_again_asks_nothing_and_writes_nothing(finished, live, 
 def test_other_sampling_settings_are_refused_and_named(finished, sums):
     run, _, _ = finished
     with pytest.raises(
-        SettingsError, match=r"sampling.temperature 1.0 -> 0.7, sampling.seed none -> 3. Give the old"
+        SettingsError,
+        match=r"sampling.temperature 1.0 -> 0.7, sampling.seed none -> 3. Give the old",
     ):
         start_run(run, str(sums), "scripted", {"sampling": {"temperature": 0.7, "seed": 3}})
     assert store.load_spec(run).sampling.temperature == 1.0

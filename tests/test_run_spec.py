@@ -38,6 +38,19 @@ def test_settings_that_cannot_work_are_refused_before_anything_starts(sampling, 
         make_spec(sampling=sampling)
 
 
+@pytest.mark.parametrize("url", ["http://me:hunter2@host:1", "http://host:1/v1?key=hunter2"])
+def test_an_endpoint_that_carries_a_secret_is_refused_before_it_can_be_stored(url):
+    with pytest.raises(SettingsError, match="endpoint carries a user name") as error:
+        make_spec(server=ServerSpec(endpoints=(url,)))
+    assert "hunter2" not in str(error.value)
+
+
+@pytest.mark.parametrize("url", ["host:8000", "ftp://host", "http://", ""])
+def test_an_endpoint_that_is_no_address_is_refused(url):
+    with pytest.raises(SettingsError, match="endpoint is no http address"):
+        make_spec(server=ServerSpec(endpoints=(url,)))
+
+
 def test_temperature_zero_is_fine_for_a_single_answer():
     assert (
         make_spec(

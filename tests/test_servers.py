@@ -40,7 +40,10 @@ def test_each_rank_of_each_cpu_server_gets_cores_of_its_own():
 
 def test_the_command_binds_loopback_and_takes_no_defaults_from_the_model():
     command = servers.server_command(
-        spec_of(max_model_len=512, vllm_args=("--quantization", "fp8")), port=1, machine=BOX, chance=5
+        spec_of(max_model_len=512, vllm_args=("--quantization", "fp8")),
+        port=1,
+        machine=BOX,
+        chance=5,
     )
     text = " ".join(command)
     assert "--host 127.0.0.1" in text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from difficulty.grading.conclude import bare, conclusions, named, within
 from difficulty.grading.declare import Site, sites_of
 from difficulty.grading.labels import Labels, read_labels
@@ -59,6 +61,7 @@ def _reaches(reply: Normal, site: Site, labels: Labels) -> bool:
 
 def _of_labels(reply: Normal, site: Site, labels: Labels, options: Options) -> Declared:
     many = len(labels.labels) > 1 or _contradicts(reply, labels, options)
+    many = many or _has_alternative(reply, labels, options)
     end = min(labels.end, site.end) if site.closed else labels.end
     wrapped = reply.text[end - 1 : end] in set(")]}>*_`\"'$")
     return Declared(
@@ -76,6 +79,20 @@ def _contradicts(reply: Normal, labels: Labels, options: Options) -> bool:
     if mention is None or mention.end - mention.start < 3 or position == labels.end:
         return False
     return mention.label not in labels.labels
+
+
+_ALTERNATIVE = re.compile(
+    r"[^.\n]{0,120}?\b(?:otherwise|or else|alternatively|"
+    r"(?:could|might|may) (?:also |well )?be)\W{1,3}"
+    r"(?:it(?:'s| is) |the answer (?:is|would be) |also )?"
+)
+
+
+def _has_alternative(reply: Normal, labels: Labels, options: Options) -> bool:
+    """Whether the sentence goes on to another label: ``B if ..., otherwise C``."""
+    found = _ALTERNATIVE.match(reply.low, labels.end)
+    other = read_labels(reply, found.end(), options) if found else None
+    return other is not None and bool(set(other.labels) - set(labels.labels))
 
 
 def _of_words(reply: Normal, site: Site, options: Options) -> Declared | None:

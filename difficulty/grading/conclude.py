@@ -52,7 +52,8 @@ _BEFORE = re.compile(
     r"explains)))|"
     r"(?P<cjk>(?:よって|したがって|従って|ゆえに|故に|以上より|以上から|結論として|因此|所以|综上所?述?|故|따라서|"
     r"그러므로)[、,:]?\s*(?:正解は|答えは|答案是|选项?|정답은|誤っているのは|誤りは)?\s*)|"
-    r"(?P<only_zh>(?:只有|仅有?|唯有|仅)\s*)"
+    r"(?P<only_zh>(?:只有|仅有?|唯有|仅)\s*)|"
+    r"(?P<last>[.!]\s{1,3}(?=[(*]{0,3}[a-h1-9][)*]{0,3}[.!]?\s{0,3}$))"
 )
 _GATES = (
     "so ", "so,", "therefore", "thus", "hence", "conclu", "overall", "summary", "leav",
@@ -67,6 +68,7 @@ _GATES = (
     "matches", "ergo",
     "accordingly", "consequently", "it has",
 )  # fmt: skip
+_LAST_LABEL = re.compile(r"[.!]\s{1,3}[(*]{0,3}[a-h1-9][)*]{0,3}[.!]?\s{0,3}$")
 _STOP = re.compile(
     r"\s*(?:[.!;。,、\n)]|$|である|です|だ[。\n]|だ$|となる|が(?:正|適|最|該)|を選|입니다|이다|項?正确|项|对|正|是|because|"
     r"since|as\b|:)|"
@@ -93,7 +95,7 @@ def _predicate_pattern(chars: str) -> re.Pattern[str]:
 def conclusions(reply: Normal, start: int, options: Options) -> list[Declared]:
     """Answers that a sentence from ``start`` on concludes with, in reading order."""
     found = list(_by_predicate(reply, start, len(reply.low), options))
-    if any(gate in reply.low for gate in _GATES):
+    if any(gate in reply.low for gate in _GATES) or _LAST_LABEL.search(reply.low[-12:]):
         found.extend(_by_lead(reply, start, len(reply.low), options))
     found.extend(_by_concluding_words(reply, start, options))
     found = [item for item in found if not _questioned(reply.low, item)]
@@ -124,6 +126,8 @@ def _by_predicate(reply: Normal, start: int, end: int, options: Options) -> Iter
 def _by_lead(reply: Normal, start: int, end: int, options: Options) -> Iterator[Declared]:
     """Labels after ``therefore``, ``which leaves``, ``よって``."""
     for found in _BEFORE.finditer(reply.low, start, end):
+        if found["last"] and _lists_options(reply, options):
+            continue
         labels = read_labels(reply, found.end(), options)
         if labels is None or not labels.labels or not _case_fits(reply, labels, options):
             continue
@@ -157,7 +161,7 @@ def named(reply: Normal, start: int, options: Options) -> list[Mention]:
     if body in options.texts:
         position = low.find(body, start)
         return [Mention(options.texts[body], position, position + len(body))]
-    if REFUSAL.search(low, start):
+    if _UNSETTLED.search(low, start):
         return []
     mentions = [
         mention
@@ -165,18 +169,34 @@ def named(reply: Normal, start: int, options: Options) -> list[Mention]:
         if re.search(r"[^\W\d_]", low[mention.start : mention.end])
         and mention.end - mention.start >= (3 if low[mention.start].isascii() else 2)
     ]
-    return [item for item in mentions if not _asked(low, item.end)]
+    return [item for item in mentions if not _doubted(low, item)]
+
+
+_UNSETTLED = re.compile(
+    r"\b(?:answer|option|choice)s?\b[^.\n]{0,40}?(?:\bnot\b|n't\b|cannot\b)|"
+    r"(?:正解|答え)は[^。\n]{0,20}(?:ない|ません)"
+)
+"""A reply that only says what the answer is not names none by mentioning an option."""
+
+
+def _doubted(low: str, item: Mention) -> bool:
+    """Whether the sentence of a mention asks or refuses."""
+    reach = min(len(low), item.end + 300)
+    ends = [end for mark in ".。\n" if (end := low.find(mark, item.end, reach)) >= 0]
+    sentence = sentence_start(low, item.start), min(ends, default=reach)
+    return _asked(low, item.end) or REFUSAL.search(low, *sentence) is not None
 
 
 def bare(reply: Normal, options: Options) -> list[Declared]:
     """A reply, or its first or last line, that is nothing but a label and perhaps its option."""
     spans = line_spans(reply.text)
-    if not spans or REFUSAL.search(reply.low):
+    if not spans:
         return []
     ends = [spans[0]] if len(spans) == 1 else [spans[0], spans[-1]]
     found = [item for span in ends if (item := _bare_line(reply, *span, options)) is not None]
     if found and _lists_options(reply, options):
-        return [item for item in found if item.how == "bare label"][-1:]
+        several = [item for item in found if 0 < item.value.count(",") < len(options.labels) - 1]
+        return [item for item in found if item.how == "bare label"][-1:] or several[-1:]
     return found
 
 
@@ -185,7 +205,7 @@ _QA_PREFIX = re.compile(r"\s*a\s*:\s*(?=[(*\[]{0,3}[a-h][)*\].]{0,3}\s*$)", re.M
 
 
 _BARE_LEAD = re.compile(
-    r"\W*(?:\d{1,3}[.)]\s*)?(?:(?:option|choice|letter|選択肢|选项|선택지)\s*)?\W*"
+    r"\W*(?:only |just )?(?:\d{1,3}[.)]\s*)?(?:(?:option|choice|letter|選択肢|选项|선택지)\s*)?\W*"
 )
 
 
@@ -201,11 +221,12 @@ def _bare_line(reply: Normal, start: int, end: int, options: Options) -> Declare
     rest = reply.low[labels.end : end].strip(" .:)-–—,*_`\"'。번です입니다")
     if not rest:
         return _declared(labels, CONCLUDE, "bare label")
-    own = options.own_words(labels.labels[0])
-    if own and len(labels.labels) == 1 and rest.startswith(own):
+    own = options.own_words(labels.labels[-1])
+    if own and rest.startswith(own):
         return _declared(labels, CONCLUDE, "label and option")
     only_line = not reply.text[:start].strip() and not reply.text[end:].strip()
-    if only_line and reply.text[labels.end : labels.end + 1] in set(".):,"):
+    reasoned = re.match(r"\s+(?:because|since|as it|due to|given)\b", reply.low[labels.end : end])
+    if only_line and (reasoned or reply.text[labels.end : labels.end + 1] in set(".):,")):
         return _declared(labels, CONCLUDE, "label and words")
     return None
 
@@ -227,12 +248,14 @@ def _of_mentions(mentions: list[Mention], rank: int, how: str) -> Declared:
 
 
 def _questioned(low: str, item: Declared) -> bool:
-    return _asked(low, item.end) or bool(
-        re.search(
-            r"\b(?:if|whether|unless|suppose|some say|not that|thought)\b[^.]*$",
-            low[sentence_start(low, item.start) : item.start],
-        )
-    )
+    before = low[sentence_start(low, item.start) : item.start]
+    return _asked(low, item.end) or _SUPPOSED.search(before) is not None
+
+
+_SUPPOSED = re.compile(
+    r"\b(?:if|whether|unless|suppose|(?:not|say|says|claim|claims|think) that|thought(?: that)?) "
+    r"(?:option |answer |choice )?\W*$"
+)
 
 
 def _asked(low: str, end: int) -> bool:

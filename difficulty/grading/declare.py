@@ -56,6 +56,10 @@ _ECHO_BEFORE = re.compile(
     r"形式|フォーマット|の形|格式|형식)"
     r"[^\n]{0,40}$"
 )
+_TEMPLATE_BEFORE = re.compile(
+    r"(?:format|template|in the form|形式|フォーマット|格式|형식)\W{0,4}$"
+)
+_CONDITION = re.compile(r"\b(?:if|had|were|otherwise)\b")
 _SENTENCE_START = re.compile(r"[.!?\n。!?;](?=\s|[^\x00-\x7f]|$)")
 _ASKED = re.compile(r"[^.!\n。?]{0,80}\?")
 _NOT_BUT = re.compile(
@@ -63,6 +67,7 @@ _NOT_BUT = re.compile(
     r"instead\s+)?|[^。、,\n]{1,30}?(?:ではなく|じゃなく)て?[、,]?\s*|"
     r"\s*不是[^。\n]{1,20}?而是\s*"
 )
+_LEAD_LINES = re.compile(r"(?:[\s:]|```\w*(?=\n)|[-=*_]{3,}(?=\n)|\|)*+")
 _RUN_ON = re.compile(
     r"\n[^\S\n]*+(?:#{1,4}\s*|\*\*)?(?:question|q|problem|human|user|input|instruction|"
     r"passage|問題|问题|문제|exercise)(?:\s*\d+)?\s*(?:\*\*)?\s*[:.](?!\d)|"
@@ -160,9 +165,8 @@ def _header_spots(low: str) -> Iterator[_Spot]:
 
 def _line_site(low: str, spot: _Spot) -> Site:
     """A site that runs to the end of its line, or of the next one if its own is empty."""
-    value = begin = spot.value
-    while begin < len(low) and low[begin].isspace():
-        begin += 1
+    lead = _LEAD_LINES.match(low, spot.value)
+    value, begin = spot.value, lead.end() if lead else spot.value
     denied = _NOT_BUT.match(low, begin)
     if denied:
         begin = value = denied.end()
@@ -231,6 +235,8 @@ def sentence_start(low: str, position: int, reach: int = 200) -> int:
 def _unasserted(low: str, site: Site) -> bool:
     """Whether a site is an echo of the format, a supposition, a question or a past thought."""
     before = low[sentence_start(low, site.start) : site.start]
+    if "would" in low[site.start : site.value] and _CONDITION.search(before):
+        return True
     if before and (UNASSERTED.search(before) or _quoted_echo(low, site, before)):
         return True
     return not site.closed and site.how != "JSON field" and _is_asked(low, site)
@@ -244,9 +250,11 @@ def _is_asked(low: str, site: Site) -> bool:
 
 def _quoted_echo(low: str, site: Site, before: str) -> bool:
     """``finish with a line 'Answer: B'``: a quoted marker after words about the format."""
-    return before.rstrip("*_ ")[-1:] in set("\"'`“‘「『(:") and bool(
-        _ECHO_BEFORE.search(before.rstrip("\"'`“‘「『( :*_"))
-    )
+    bare = before.rstrip("*_ ")
+    if bare[-1:] == ":":
+        return _TEMPLATE_BEFORE.search(bare) is not None
+    quoted = bare[-1:] in set("\"'`“‘「『")
+    return quoted and _ECHO_BEFORE.search(bare.rstrip("\"'`“‘「『 :*_")) is not None
 
 
 def _before_run_on(low: str, sites: list[Site]) -> list[Site]:

@@ -93,13 +93,14 @@ def check_gold(question: Question) -> str | None:
 
 def _unreadable(gold: str) -> str | None:
     from difficulty.grading.compare import readable
+    from difficulty.grading.forms import form_of
     from difficulty.grading.pool import shared_math_equal
 
     text = normalize_math(gold)
     refused = static_limit(text) or readable(text)
-    if refused is None or static_limit(text) is not None:
+    if refused is None or static_limit(text) is not None or form_of(text).kind != "expression":
         return refused
-    by_library = shared_math_equal(text, "\\text{no such answer}")
+    by_library = shared_math_equal(text, "1")
     return refused if by_library.equal is None else None
 
 

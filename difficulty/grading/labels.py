@@ -14,7 +14,7 @@ from difficulty.grading.normalize import Normal
 from difficulty.grading.options import Options, denied
 
 _OPEN = (
-    r"(?:[\s*_`~\"'“‘(\[{<$【「『《〔|>#:=→✅✓☑✔➡👉]|[—–-](?=\s)|\\(?:text|textbf|textrm|textit|textsf|"
+    r"(?:(?-i:</?(?:b|strong|em|i|p|span|u|code|div|br)\s?/?>)|[\s*_`~\"'“‘(\[{<$【「『《〔|>#:=→✅✓☑✔➡👉]|[—–-](?=\s)|\\(?:text|textbf|textrm|textit|textsf|"
     r"mathrm|mathbf|mathsf|mathit|boldsymbol|boxed|fbox|framebox|bf|rm|large|huge|displaystyle)"
     r"\b\s*+\{?|\\[(\[$])"
 )
@@ -30,22 +30,24 @@ HEAD = re.compile(rf"(?:{_OPEN}|{_WORDS}){{0,60}}+", re.IGNORECASE)
 """What may stand between a marker and the label: brackets, mark-up, ``the option``."""
 
 _WRAP = re.compile(rf"{_OPEN}{{0,60}}+")
-_CLOSE = re.compile(r"(?:[*_`~\"'”)\]}>$】」』》〕]|\\[)\]$]){0,60}+")
+_CLOSE = re.compile(
+    r"(?:</(?:b|strong|em|i|p|span|u|code|div)>|[*_`~\"'”)\]}>$】」』》〕]|\\[)\]$]){0,60}+"
+)
 _AFTER_LABEL = re.compile(
-    r"(?![A-Za-z0-9]|_[A-Za-z0-9]|['’][A-Za-z]|-[A-Za-z0-9]|\\[a-z]|"
-    r"\s*[\^=+*<>]\s*[A-Za-z0-9\\])"
+    r"(?![A-Za-z0-9]|_[A-Za-z0-9]|['’][A-Za-z]|-[A-Za-z0-9]|\\(?!n\b)[a-z]|"
+    r"\s*[\^=+*<>](?!/)\s*[A-Za-z0-9\\])"
 )
 _SEPARATOR = re.compile(
-    r"\s*+\(?\s*+(?:[,、,/;;&+|·・･]\s*+(?:and/or|and|or)?|and/or\b|and\b|or\b|plus\b|"
+    r"[\s*_]*+\(?[\s*_]*+(?:[,、,/;;&+|·・･]\s*+(?:and/or|and|or)?|and/or\b|and\b|or\b|plus\b|"
     r"(?=possibly|maybe|perhaps|alternatively)|と|及び|および|並びに|又は|または|"
-    r"あるいは|もしくは|か(?=\W?\w)|並|并|和|与|與|及|或者?|以及|및|와|과|또는|이나)\s*+(?:(?:possibly|maybe|perhaps|"
+    r"あるいは|もしくは|か(?=\W?\w)|並|并|和|与|與|及|或者?|以及|및|와|과|또는|이나)[\s*_]*+(?:(?:possibly|maybe|perhaps|"
     r"alternatively|potentially|even|else|also)\b:?\s*)?(?:both |option |choice |选项|选项|選択肢)?"
 )
 _EITHER = re.compile(
     r"\b(?:or|possibly|maybe|perhaps|alternatively)\b|/|\||又は|または|あるいは|もしくは|か|或|또는|이나"
 )
 _RANGE = re.compile(
-    r"[)\]*]*\s*(?:-|–|—|~|〜|から|to\b|through\b|thru\b|到|至|부터|에서)\s*[(\[*]*"
+    r"[)\]*]*[ \t]*(?:-|–|—|~|〜|から|to\b|through\b|thru\b|到|至|부터|에서)\s*[(\[*]*"
 )
 _FUNCTION_WORD = re.compile(
     r"\s+(?:is|are|was|were|be|being|because|since|as|and|or|but|for|due|given|which|that|this|if|"
@@ -61,9 +63,8 @@ _FUNCTION_WORD = re.compile(
     re.IGNORECASE,
 )
 _SINGULAR = re.compile(
-    r"[)\]*\"']*\s+(?:is|was|does|did|has|had|would|can|could|may|might|fits|cannot|being|"
-    r"seems|looks|"
-    r"fails|isn't|doesn't|for|if|refers|describes|requires|only|as|because|since|in)\b"
+    r"[)\]*\"']*\s+(?:is|was|does|did|has|had|would|can|could|may|might|fits|cannot|being|seems|"
+    r"looks|fails|isn't|doesn't|refers|describes|requires)\b"
 )
 _TOPIC = re.compile(r"\s*(?:は|则|是|项|错|排除)")
 
@@ -93,15 +94,18 @@ def read_labels(
         return None
     labels, end = list(first[0]), first[1]
     either = False
+    clause = 0
     while len(labels) <= 2 * len(options.labels):
         following = _read_next(reply, end, options)
         if following is None:
-            following = _read_next(
-                reply, _after_own_words(reply, end, labels[-1], options), options
-            )
+            own_end = _after_own_words(reply, end, labels[-1], options)
+            following = _read_next(reply, own_end, options)
+            if following is None and own_end > end:
+                following = _read_line(reply, own_end, options)
         if following is None or (limit is not None and following[3] >= limit):
             break
         joined, more, end, _ = following
+        clause = len(labels) if ";" in joined else clause
         either = either or bool(_EITHER.search(joined))
         labels.extend(more)
     if limit is None:
@@ -110,8 +114,27 @@ def read_labels(
         labels.extend(label for char in steps if (label := options.label_of(char)))
     distinct = tuple(dict.fromkeys(labels))
     if _is_range(reply.text, end, options) or denied(reply.low, begin, end):
-        distinct = ()
+        distinct = tuple(dict.fromkeys(labels[:clause]))
     return Labels(distinct, begin, end, either)
+
+
+_NEXT_LINE = re.compile(r"[ \t]*\n[ \t]*[-*•(]{0,3}[ \t]*")
+
+
+def _read_line(
+    reply: Normal, end: int, options: Options
+) -> tuple[str, tuple[str, ...], int, int] | None:
+    """The label of the next line, if that line is nothing but a label and its own words."""
+    begin = _skip(_NEXT_LINE, reply.text, end)
+    token = _read_token(reply, begin, options) if begin > end else None
+    if token is None or len(token[0]) > 1:
+        return None
+    own_end = _after_own_words(reply, token[1], token[0][0], options)
+    line_end = reply.text.find("\n", begin)
+    rest = reply.text[own_end : line_end if line_end >= 0 else None]
+    if own_end == token[1] or rest.strip(" .*"):
+        return None
+    return ",", token[0], token[1], begin
 
 
 def _after_own_words(reply: Normal, end: int, label: str, options: Options) -> int:
@@ -126,7 +149,9 @@ def _after_own_words(reply: Normal, end: int, label: str, options: Options) -> i
 @functools.lru_cache(maxsize=256)
 def _ladder(chars: str) -> re.Pattern[str]:
     """Labels on lines of their own, or with full stops between, up to the end of the paragraph."""
-    step = rf"\s{{1,3}}[(*•-]{{0,3}}[{chars}][)*.]{{0,3}}(?=\s|$)" if chars else "(?!)"
+    step = (
+        rf"\s{{1,3}}[(*•-]{{0,3}}\s?[(*]{{0,3}}[{chars}][)*.]{{0,3}}(?=\s|$)" if chars else "(?!)"
+    )
     return re.compile(rf"[.)]?(?:{step}){{1,12}}+\s*(?:\n\n|$)")
 
 

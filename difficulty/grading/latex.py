@@ -52,6 +52,7 @@ _COMMAND = re.compile(r"\\([A-Za-z]+)")
 _SPACE_COMMAND = re.compile(r"\\[,;:!> ]|~|\{,\}")
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)(?:\{,\}|\\[,!; ]|,\\!|~)(?=\d{3}(?!\d))")
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
+_REPEATING = re.compile(r"(\d{1,9})\.(\d{0,9})\\(?:overline|bar)\s*\{(\d{1,9})\}")
 _DEGREES = re.compile(
     r"\^\s*(?:\{\s*\\(?:circ|degree)\s*\}|\\(?:circ|degree)(?![a-z]))|\\circ(?![a-z])"
 )
@@ -71,6 +72,7 @@ def normalize_math(text: str) -> str:
     for symbol, command in _SYMBOLS.items():
         text = text.replace(symbol, command)
     text = _BETWEEN_DIGITS.sub("", text.replace("\\\\", "\\newline "))
+    text = _REPEATING.sub(_repeating, text)
     text = _DEGREES.sub(r"\\degree ", text)
     text = _COMMAND.sub(
         lambda found: _COMMANDS.get(found[1], found[0]),
@@ -84,6 +86,13 @@ def normalize_math(text: str) -> str:
     text = re.sub(r"\s+", " ", text).strip()
     text = text.rstrip(".;,").strip() if not text.endswith("...") else text
     return text if _is_list_like(text) else _THOUSANDS.sub(lambda m: m[0].replace(",", ""), text)
+
+
+def _repeating(found: re.Match[str]) -> str:
+    r"""``0.1\overline{6}`` as the fraction that it is."""
+    head, tail = found[1] + found[2], found[3]
+    top = int(head + tail) - int(head)
+    return f"\\frac{{{top}}}{{{'9' * len(tail)}{'0' * len(found[2])}}}"
 
 
 def _function_text(found: re.Match[str]) -> str:

@@ -28,7 +28,7 @@ _IS = (
     r"(?:turns|comes|works) out (?:to be|to|as)|becomes|remains)(?![a-z])"
 )
 _COLON = r"(?::|=>?|→|➡|—|–|->|-(?=\s))"
-_QUOTES = r"[*_`~\"')\]}】」』>$]*+"
+_QUOTES = r"(?:</?(?:b|strong|em|i|p|span|u|code|div)>|[*_`~\"')\]}】」』>$])*+"
 _ADVERB = (
     r"(?:,?\s+(?:therefore|thus|hence|then|clearly|definitely|most likely|likely|probably|"
     r"simply|so|indeed),?)?"
@@ -84,6 +84,9 @@ MARKERS: tuple[Marker, ...] = (
             "pick",
             "conclusion",
             "verdict",
+            "result",
+            "value",
+            "total",
         ),
         re.compile(
             r"(?<![a-z])(?:correct|right|best|final|chosen|selected|true|only|likely|"
@@ -91,7 +94,7 @@ MARKERS: tuple[Marker, ...] = (
             r"probable|accurate|my|single|overall|false|incorrect|wrong|plausible)\s+"
             r"(?:(?:answer|option|choice|single)\s+)?"
             rf"(?:option|choice|selection|one|statement|solution|response|alternative|pick|"
-            rf"conclusion|verdict)s?"
+            rf"conclusion|verdict|result|value|total)s?"
             rf"(?:\s+(?:here|among [a-z ]{{1,20}}|of [a-z ]{{1,20}}|for this (?:question|"
             rf"case|patient)))?{_QUOTES}{_ADVERB}\s*+{_QUOTES}(?:{_COLON}|{_IS})"
         ),
@@ -165,7 +168,8 @@ MARKERS: tuple[Marker, ...] = (
         ("答", "正解", "解"),
         re.compile(
             r"(?:最終)?(?:的な)?(?:正解|正答|解答|回答|答え?|解)(?:の)?(?:選択肢|記号|番号|数値|値)?(?:[)】」』*_\]]{0,4}+)"
-            r"\s*(?:\([^()\n]{0,20}\))?\s*(?:は、?|:|=|→|としては|として|⇒|が(?=[a-h\d]))"
+            r"\s*(?:\([^()\n]{0,20}\))?\s*(?:は、?|:|=|→|としては|として|⇒|が(?=[a-h\d])|"
+            r"[ \t]{1,3}(?=[(「]?[a-h\d](?![a-z])))"
         ),
         MARK,
         "正解は",

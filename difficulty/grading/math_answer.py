@@ -8,6 +8,7 @@ from difficulty.grading.declare import Site, sites_of
 from difficulty.grading.latex import normalize_math
 from difficulty.grading.markers import CONCLUDE
 from difficulty.grading.normalize import Normal, line_spans
+from difficulty.grading.phrases import REFUSAL
 from difficulty.grading.settle import Declared, settle
 
 _SEGMENT = re.compile(
@@ -170,7 +171,17 @@ def _conclusion(reply: Normal, start: int) -> list[Declared]:
     label = _LABEL_LINE.fullmatch(line)
     if label and re.search(r"\d|=", label["value"]) and _is_plain(label["value"]):
         return _declared(reply, begin + label.start("value"), end, "label and equation")
+    if (
+        len(lines) == 1
+        and start == 0
+        and _FEW_WORDS.fullmatch(line)
+        and not REFUSAL.search(line.lower())
+    ):
+        return _declared(reply, begin, end, "a word alone")
     return _concluding_sentence(reply, begin, end)
+
+
+_FEW_WORDS = re.compile(r"\W*(?:[A-Za-z'-]+\W+){0,2}[A-Za-z'-]+\W*")
 
 
 def _is_mathematics(line: str, *, alone: bool) -> bool:

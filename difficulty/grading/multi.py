@@ -90,7 +90,7 @@ def _listed_lines(reply: Normal, options: Options) -> list[Declared]:
         return []
     labels: list[str] = []
     for start, end in spans:
-        read = read_labels(reply, start, options)
+        read = read_labels(reply, start, options, limit=end)
         if read is None or len(read.labels) != 1 or read.start > start + 4:
             return []
         rest = reply.low[read.end : end].strip(" .:)-–—*、。")
@@ -102,13 +102,15 @@ def _listed_lines(reply: Normal, options: Options) -> list[Declared]:
 
 
 def _join_single_boxes(plain: list[Declared], options: Options) -> list[Declared]:
-    r"""One box for each option makes one set: ``\boxed{a}`` と ``\boxed{c}``."""
-    boxes = [item for item in plain if item.how == "box"]
-    if len(boxes) < 2 or any("," in item.value for item in boxes):
-        return plain
-    value = ordered_set((item.value for item in boxes), options.labels)
-    joined = replace(boxes[-1], value=value, start=boxes[0].start)
-    return [item for item in plain if item.how != "box"] + [joined]
+    r"""One box or tag for each option makes one set: ``\boxed{a}`` と ``\boxed{c}``."""
+    for how in ("box", "tag"):
+        singles = [item for item in plain if item.how == how]
+        if len(singles) < 2 or any("," in item.value for item in singles):
+            continue
+        value = ordered_set((item.value for item in singles), options.labels)
+        joined = replace(singles[-1], value=value, start=singles[0].start)
+        plain = [item for item in plain if item.how != how] + [joined]
+    return plain
 
 
 def _last_sentence(reply: Normal, mentions: list[Mention]) -> list[Mention]:

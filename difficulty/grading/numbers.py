@@ -85,7 +85,7 @@ def find_numbers(low: str, start: int, end: int) -> list[Found]:
         )
     for match in NUMBER.finditer(low, start, end):
         inside = any(box.start() <= match.start() < box.end() for box in boxes)
-        if inside or match.start() < taken or _inside_word(low, match):
+        if inside or match.start() < taken or _inside_word(low, match) or _is_clock(low, match):
             continue
         found.append(Found(_value(match), match.start(), match.end()))
         taken = match.end()
@@ -135,6 +135,15 @@ def _inside_word(low: str, match: re.Match[str]) -> bool:
     """Whether a number is part of a word or name: ``b12``, ``x_1``, ``co2``."""
     before = low[match.start() - 1 : match.start()] if match.start() else ""
     return not _is_binary(match) and before.isascii() and (before.isalpha() or before in {"_", "^"})
+
+
+def _is_clock(low: str, match: re.Match[str]) -> bool:
+    """Whether a number is half of ``7:30`` or of a ratio ``2:3``."""
+    around = low[max(0, match.start() - 2) : match.start()], low[match.end() : match.end() + 2]
+    before, after = around
+    return (after[:1] == ":" and after[1:].isdigit()) or (
+        before[1:] == ":" and before[:1].isdigit()
+    )
 
 
 def _is_binary(match: re.Match[str]) -> bool:

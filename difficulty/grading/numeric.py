@@ -44,7 +44,7 @@ _HEAD = re.compile(
 _EQUALS = re.compile(r"(?<![<>!≤≥])(?:=|≈|≒|\\approx)")
 _ORDINAL = re.compile(
     r"(?:\b(?:step|question|problem|part|case|equation|eq\.?|figure|table|option|line|"
-    r"chapter|number|no\.|item|q|day|week|method|example|page|section)\s*#?\s*|第|\()$"
+    r"chapter|no\.|q|example|page|section)\s*#?\s*|第|\()$"
 )
 _BARE = re.compile(r"[\s*_`\"'($\\\[{.]*")
 
@@ -126,6 +126,10 @@ def _choose(low: str, site: Site, numbers: list[Found], end: int) -> tuple[Found
     return chosen, many
 
 
+_COUNTED = re.compile(r"(\s*[a-z]{2,12}),\s*$")
+"""A counted thing before a comma: ``5 apples, 3 of which`` is no list of candidates."""
+
+
 def _head_end(low: str, start: int) -> int:
     found = _HEAD.match(low, start)
     return found.end() if found else start
@@ -140,6 +144,9 @@ def _joined(low: str, numbers: list[Found], index: int) -> bool:
     if first.value == second.value or len(between) > 40:
         return False
     if not between.strip():
+        return False
+    unit = _COUNTED.match(between)
+    if unit and not low.startswith(unit[1], second.end):
         return False
     return _LIST.fullmatch(between) is not None or (
         between.endswith(" ") is False and between == "-"
@@ -166,6 +173,8 @@ def _last_number(reply: Normal, start: int) -> list[Declared]:
     bare = _bare(low)
     if bare is not None and start == 0:
         return [bare]
+    if start == 0 and len(low) < 400 and not _WORD_OR_SIGN.search(low):
+        return _number_list(low)
     for begin, end in reversed(list(_sentences(low, max(start, len(low) - 4000)))):
         numbers = [item for item in find_numbers(low, begin, end) if not _ordinal(low, item)]
         if not numbers:
@@ -181,6 +190,23 @@ def _last_number(reply: Normal, start: int) -> list[Declared]:
         value = REFUSED if last.value is None else canonical(last.value)
         return [Declared(value, last.start, last.end, NAMED, "last number", many=many)]
     return []
+
+
+_WORD_OR_SIGN = re.compile(r"[^\W\d_]|[=+*/^≈]|\s-\s")
+
+
+def _number_list(low: str) -> list[Declared]:
+    """A reply of several numbers and nothing else, which names none of them."""
+    numbers = find_numbers(low, 0, len(low))
+    if not numbers:
+        return []
+    values = dict.fromkeys(REFUSED if n.value is None else canonical(n.value) for n in numbers)
+    last = numbers[-1]
+    return [
+        Declared(
+            " | ".join(values), last.start, last.end, NAMED, "numbers alone", many=len(values) > 1
+        )
+    ]
 
 
 def _is_denied(low: str, begin: int, numbers: list[Found]) -> bool:
@@ -215,5 +241,11 @@ def _ordinal(low: str, item: Found) -> bool:
     """Whether a number only numbers something: ``step 3``, ``(2)``, ``4.`` at a line's start."""
     before = low[max(0, item.start - 12) : item.start]
     if before.endswith("("):
-        return low[item.end : item.end + 1] == ")"
+        opens = before[:-1].strip(" ") == "" or before[:-1].rstrip(" ")[-1:] in {
+            "\n",
+            ".",
+            ":",
+            ";",
+        }
+        return opens and low[item.end : item.end + 1] == ")"
     return _ORDINAL.search(before) is not None

@@ -92,28 +92,29 @@ REFUSAL = Phrases(
 
 UNASSERTED = Phrases(
     re.compile(
-        r"\b(?:(?:might|may|could|would|can) (?:be tempted|think|say|believe|guess|expect|"
-        r"argue|assume|"
-        r"choose|be fooled)|tempt\w+|if (?:\w+ ){1,12}?(?:were|had|was)|(?:were|had) (?:\w+ "
-        r"){1,8}?the|"
-        r"i (?:first|initially|originally) \w+|at first|initially|originally|"
-        r"first (?:guess|thought|instinct)|common (?:mistake|error|wrong)|mistaken\w*|wrong(?:ly)?|"
-        r"incorrect(?:ly)?|trap|suppose|supposing|assume|assuming|whether|unless|otherwise|"
-        r"some (?:people|students|would|might)|many (?:people|students|would|might)|"
-        r"students? (?:often|may|might)|previous(?:ly)?|earlier|don't think|do not think|doubt|"
-        r"not sure|unsure|not certain|cannot say|can't say|don't believe|do not believe|hardly)\b"
-        r"[^.;!?\n]{0,100}$|"
-        r"\bno (?:correct |right |final |single )?$|(?:もし|仮に|場合)[^。\n]{0,40}$|"
-        r"如果[^。\n]{0,40}$|만약[^.\n]{0,40}$"
+        r"(?:\b(?:you|one|people|students?|many|some|someone|they|candidates|beginners) "
+        r"(?:\w+ ){0,2}?(?:might|may|could|would|can|will|often|mistakenly) (?:\w+ )?"
+        r"(?:tempted|think|say|believe|guess|expect|argue|assume|choose|answer)|"
+        r"\btempt(?:ed|ing) to|"
+        r"\b(?:i|we) (?:\w+ )?(?:thought|guessed|believed|picked)|"
+        r"\b(?:common|frequent|typical|usual|classic) (?:mistake|error|trap|misconception)|"
+        r"\b(?:false|untrue|not true|not the case|wrong|incorrect|unlikely) that|"
+        r"\b(?:no one|nobody) (?:\w+ ){0,2}(?:say|think|claim)|"
+        r"\b(?:don't|do not|doesn't|didn't|cannot|can't) (?:\w+ )?(?:think|believe|say|know|agree)|"
+        r"\bnot (?:sure|certain|clear|convinced)\b|\bunsure\b|"
+        r"(?<!no )(?<!without )(?<!without a )\bdoubt(?:ful)?\b)[^.,;!?\n]{0,100}$|"
+        r"\b(?:whether|unless) (?:the |that |this )?(?:correct |right |final )?$|"
+        r"\b(?:wrong|incorrect|trap|tempting|distractor|worst|no|not an?|not the|previous|"
+        r"the other|my (?:previous|earlier|first|initial|original)|student's|user's) "
+        r"(?:correct |right |final |single )?$|"
+        r"(?:もし|仮に)[^。\n]{0,40}$|如果[^。\n]{0,40}$|만약[^.\n]{0,40}$"
     ),
     (
-        "might", "may", "could", "would", "can", "tempt", "if ", "were", "had ", "first",
-        "initially",
-        "originally", "common", "mistaken", "wrong", "incorrect", "trap", "suppos", "assum",
-        "whether",
-        "unless", "otherwise", "some ", "many ", "student", "previous", "earlier", "not ", "n't",
-        "doubt",
-        "unsure", "hardly", "no ", "もし", "仮に", "場合", "如果", "만약",
+        "tempt", "you ", "one ", "people ", "student", "many ", "some", "they ", "candidates ",
+        "beginners ", "thought", "guessed", "believed", "picked", "mistake", "error", "trap",
+        "misconception", " that", "nobody", "not ", "n't", "cannot", "unsure", "doubt", "whether",
+        "unless", "wrong ", "incorrect ", "distractor ", "worst ", "no ", "previous ", "the other ",
+        "my ", "user's ", "もし", "仮に", "如果", "만약",
     ),
 )  # fmt: skip
 """At the end of the words before a marker: the answer is supposed, past or someone else's."""

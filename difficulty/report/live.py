@@ -46,7 +46,7 @@ class Live:
             progress.TextColumn("{task.fields[note]}"),
         )
         with progress.Progress(*columns, console=self.console, transient=True) as shown:
-            task = shown.add_task(label, total=total, note="")
+            task = shown.add_task(label, total=total or None, note="")
             yield lambda done, note: shown.update(task, completed=done, note=escape(note))
 
 
@@ -60,7 +60,14 @@ def _plain_lines(say: Callable[[str], None], label: str, total: int) -> Update:
         if now - last < PLAIN_EVERY_S:
             return
         last = now
-        left = (now - start) * (total - done) / done if done else 0.0
-        say(f"{label}: {done:,} of {total:,}, {left:.0f} s left, {note}")
+        say(f"{label}: {_how_far(done, total, now - start)}{note}")
 
     return update
+
+
+def _how_far(done: int, total: int, seconds: float) -> str:
+    """Nothing where the total is unknown, no guess at the time left before the first unit."""
+    if not total:
+        return ""
+    left = f"{seconds * (total - done) / done:.0f} s left, " if done else ""
+    return f"{done:,} of {total:,}, {left}"

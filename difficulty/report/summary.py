@@ -64,17 +64,17 @@ class Summary:
     num_questions: int
     num_copies: int
     """Rows of the dataset behind the questions, duplicates included."""
-    set_aside: list[tuple[str, int]]
-    """(reason, rows)."""
-    outcomes: list[tuple[str, int]]
-    """(outcome, samples), all outcomes, zeros included."""
+    set_aside: dict[str, int]
+    """Reason -> rows of the dataset."""
+    outcomes: dict[str, int]
+    """Outcome -> samples; all outcomes, zeros included."""
     num_samples: int
     levels: list[LevelCount]
     num_without_level: int
     level_moves: int
     """Questions whose level would be another if truncated answers were left out."""
-    sources: list[tuple[str, dict[str, int]]]
-    """(source, level -> questions)."""
+    sources: dict[str, dict[str, int]]
+    """Source -> level -> questions."""
     forecast: dict[str, Any]
     num_kept: int
     dropped: list[tuple[str, str, int]]
@@ -100,7 +100,7 @@ def summarize(run: store.RunFolder, spec: RunSpec) -> Summary:
         _level_count(level, by_level, num_questions, forecast, spec) for level in levels.LEVELS
     ]
     found = dict(query.rows("SELECT outcome, count(*) FROM grades GROUP BY 1"))
-    outcomes: list[tuple[str, int]] = [(name, found.get(name, 0)) for name in OUTCOMES]
+    outcomes: dict[str, int] = {name: found.get(name, 0) for name in OUTCOMES}
     num_kept = query.number("SELECT count(*) FROM selection WHERE keep")
     return Summary(
         run=str(run),
@@ -109,9 +109,11 @@ def summarize(run: store.RunFolder, spec: RunSpec) -> Summary:
         settings=_settings(run, spec),
         num_questions=num_questions,
         num_copies=query.number("SELECT sum(num_copies)::BIGINT FROM questions"),
-        set_aside=query.rows(
-            "SELECT split_part(reason, ':', 1), count(*) FROM set_aside "
-            "GROUP BY 1 ORDER BY 2 DESC, 1"
+        set_aside=dict(
+            query.rows(
+                "SELECT split_part(reason, ':', 1), count(*) FROM set_aside "
+                "GROUP BY 1 ORDER BY 2 DESC, 1"
+            )
         ),
         outcomes=outcomes,
         num_samples=sum(found.values()),
@@ -130,7 +132,7 @@ def summarize(run: store.RunFolder, spec: RunSpec) -> Summary:
         ),
         exports=_exports(run, spec),
         examples=_examples(query),
-        warnings=_warnings(dict(outcomes), counts, forecast, num_kept),
+        warnings=_warnings(outcomes, counts, forecast, num_kept),
     )
 
 
@@ -185,12 +187,12 @@ def _settings(run: store.RunFolder, spec: RunSpec) -> dict[str, str]:
     }
 
 
-def _sources(query: _Queries) -> list[tuple[str, dict[str, int]]]:
+def _sources(query: _Queries) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
     sql = "SELECT source, coalesce(level, 'none'), count(*) FROM profile GROUP BY ALL ORDER BY ALL"
     for source, level, count in query.rows(sql):
         found.setdefault(source, {})[level] = count
-    return list(found.items())
+    return found
 
 
 def _exports(run: store.RunFolder, spec: RunSpec) -> list[ExportFile]:

@@ -31,10 +31,13 @@ def print_summary(summary: Summary, console: Console) -> None:
 
 
 def _outcome_line(summary: Summary) -> str:
-    parts = [f"{count:,} {name.replace('_', ' ')}" for name, count in summary.outcomes if count]
-    aside = sum(rows for _, rows in summary.set_aside)
-    more = f"; {aside:,} rows set aside" if aside else ""
-    return f"answers: {', '.join(parts)}{more}"
+    counts = summary.outcomes.items()
+    parts = [f"{count:,} {name.replace('_', ' ')}" for name, count in counts if count]
+    line = f"answers: {', '.join(parts)}"
+    if not summary.set_aside:
+        return line
+    reasons = ", ".join(f"{reason} {rows:,}" for reason, rows in summary.set_aside.items())
+    return f"{line}\nrows of the dataset set aside: {escape(reasons)}"
 
 
 def level_table(summary: Summary) -> Table:

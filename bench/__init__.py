@@ -1,0 +1,1 @@
+"""Repeatable measurements; results stand in bench/README.md."""
