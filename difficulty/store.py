@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from difficulty import run_spec
+from difficulty import __version__, run_spec
 from difficulty.errors import DifficultyError, RunError
 from difficulty.run_spec import RunSpec
 from difficulty.schema import arrow_schema
@@ -29,7 +29,7 @@ if typing.TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-VERSION = "0.1.0"
+VERSION = __version__
 STAMP_KEY = b"difficulty"
 BATCH_ROWS = 2_000
 

@@ -143,6 +143,7 @@ def test_the_grading_key_gives_back_what_grades_a_question():
         "choices",
         "tolerance",
         "aliases",
+        "prompt",
     }
     for field in ("kind", "answer", "choices", "tolerance", "aliases"):
         assert getattr(back, field) == getattr(question, field)

@@ -374,3 +374,17 @@ def test_an_unreadable_audit_row_is_named(broken):
 def test_an_audit_row_without_its_label_is_named():
     with pytest.raises(InputError, match="row 1: no expected"):
         audit([{"id": "x", "kind": "text", "gold": "a", "completion": "a"}])
+
+
+@pytest.mark.parametrize(
+    ("prompt", "gold", "reply", "expected"),
+    [
+        ("Simplify $x \\cdot x$.", "x^2", "$x \\cdot x = x \\cdot x$", "wrong"),
+        ("Simplify $\\frac{3}{6}$.", "\\frac{1}{2}", "$\\frac{3}{6} = \\frac{3}{6}$", "wrong"),
+        ("Simplify $\\frac{3}{6}$.", "\\frac{1}{2}", "$\\frac{3}{6} = \\frac{1}{2}$", "correct"),
+        ("Compute $2 + 3$.", "5", "$2 + 3 = 5$", "correct"),
+        ("Compute $2 + 3$.", "5", "$5 = 2 + 3$", "correct"),
+    ],
+)
+def test_an_equation_that_only_repeats_the_task_is_no_answer(prompt, gold, reply, expected):
+    assert outcome("math", gold, reply, prompt=prompt) == expected

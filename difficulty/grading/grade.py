@@ -190,11 +190,13 @@ def _normal_gold(gold: str) -> str:
 
 
 def _restates(prompt: str, answer: str) -> bool:
-    """Whether an unevaluated expression is copied from the task."""
-    key = squeeze(answer)
-    if len(key) < 3 or not re.search(r"[-+*/^!]|\\[a-z]", key):
-        return False
-    return key in squeeze(normalize_math(prompt))
+    """Whether an unevaluated expression is copied from the task, on every side of an equation."""
+    task = squeeze(normalize_math(prompt))
+    return all(_unevaluated(side) and side in task for side in squeeze(answer).split("="))
+
+
+def _unevaluated(key: str) -> bool:
+    return len(key) >= 3 and re.search(r"[-+*/^!]|\\[a-z]", key) is not None
 
 
 def _in_worker(gold: str, answer: str) -> Verdict:

@@ -13,7 +13,10 @@ from difficulty.schema import KINDS, Choice, Question
 
 
 def grading_key(question: Question) -> str:
-    """JSON with kind, answer, choices, tolerance, aliases."""
+    """JSON with kind, answer, choices, tolerance, aliases, and the prompt where grading reads it.
+
+    A reply that only restates the task's own expression is no answer: mathematics needs the prompt.
+    """
     choices = question.choices
     key = {
         "kind": question.kind,
@@ -21,12 +24,13 @@ def grading_key(question: Question) -> str:
         "choices": choices and [{"label": c.label, "text": c.text} for c in choices],
         "tolerance": question.tolerance,
         "aliases": list(question.aliases),
+        "prompt": question.prompt if question.kind == "math" else None,
     }
     return json.dumps(key, ensure_ascii=False)
 
 
 def question_from_key(key: str) -> Question:
-    """A question that grades as the one the key was made from; it has no prompt.
+    """A question that grades as the one the key was made from.
 
     Raises:
         InputError: not a grading key.
@@ -40,7 +44,7 @@ def question_from_key(key: str) -> Question:
             question_id="",
             source="",
             kind=values["kind"],
-            prompt="",
+            prompt=values["prompt"] or "",
             choices=choices and tuple(Choice(label=c["label"], text=c["text"]) for c in choices),
             answer=values["answer"],
             aliases=tuple(values["aliases"]),
