@@ -102,6 +102,25 @@ def profile(
     template: Annotated[
         str | None, typer.Option(help="How questions are put into words. [default: answer-line-v1]")
     ] = None,
+    prompt_style: Annotated[
+        str | None, typer.Option(help="chat, or plain for base models. [default: chat]")
+    ] = None,
+    template_arg: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--template-arg",
+            metavar="KEY=VALUE",
+            help="For the model's chat template, as enable_thinking=false; repeat for more.",
+        ),
+    ] = None,
+    logprobs: Annotated[
+        int | None,
+        typer.Option(help="Keep each sample's log probability and entropy over the top K tokens."),
+    ] = None,
+    like: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Trainer's config to agree with (TRL, verl, ms-swift)."),
+    ] = None,
     few_shot: Annotated[
         Path | None,
         typer.Option(
@@ -135,6 +154,7 @@ def profile(
         "sampling": stated(
             k=k, temperature=temperature, top_p=top_p, top_k=top_k, min_p=min_p,
             max_tokens=max_tokens, stop=stop_strings(stop), seed=seed, template=template,
+            prompt_style=prompt_style, template_args=as_tuple(template_arg), logprobs=logprobs,
             few_shot=few_shot_turns(few_shot),
         ),
         "selection": stated(keep=keep, group_size=group_size),

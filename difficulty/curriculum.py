@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from difficulty import levels, run_spec
-from difficulty.errors import SettingsError
 from difficulty.run_spec import SelectionSpec
 
 # Order name -> SQL sort key within the kept questions. ``question_id`` is a hash of the content: it
@@ -68,21 +67,14 @@ def selection_sql(selection: SelectionSpec) -> str:
 
     ``collapse`` holds num_graded, num_correct, collapse_probability. Parameters: ``$profile``,
     ``$seed`` (text).
-
-    Raises:
-        SettingsError: an order that does not exist.
     """
-    if selection.order not in ORDERS:
-        raise SettingsError(
-            f"unknown order: {selection.order!r}. Choose one of {', '.join(ORDERS)}"
-        )
     cases = " ".join(
         f"WHEN {rule.condition} THEN '{rule.reason}'" for rule in drop_rules(selection)
     )
     return f"""
         WITH judged AS (
             SELECT profile.*, collapse_probability, $seed AS seed, CASE {cases} END AS dropped
-            FROM read_parquet($profile) AS profile
+            FROM rows_of($profile) AS profile
             LEFT JOIN collapse USING (num_graded, num_correct)),
         ranked AS (
             SELECT *, row_number() OVER (PARTITION BY source, dropped IS NULL

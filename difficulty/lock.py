@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import socket
 import threading
 import time
@@ -30,7 +31,7 @@ def locked(folder: Path) -> Iterator[None]:
         RunError: another living process holds it, or the folder cannot be written.
     """
     path = folder / ".lock"
-    _acquire(path)
+    token = _acquire(path)
     stop = threading.Event()
     beat = threading.Thread(target=_beat, args=(path, stop), daemon=True)
     beat.start()
@@ -40,11 +41,15 @@ def locked(folder: Path) -> Iterator[None]:
         stop.set()
         beat.join()
         with contextlib.suppress(OSError):
-            path.unlink(missing_ok=True)
+            if path.read_text() == token:
+                path.unlink()
 
 
-def _acquire(path: Path) -> None:
-    owner = {"host": socket.gethostname(), "pid": os.getpid(), "started": _start_time(os.getpid())}
+def _acquire(path: Path) -> str:
+    """Make the lock file; returns its text, which nobody else's has."""
+    pid = os.getpid()
+    owner = {"host": socket.gethostname(), "pid": pid, "started": _start_time(pid)}
+    text = json.dumps({**owner, "token": secrets.token_hex(8)})
     for _ in range(2):
         try:
             handle = _create(path)
@@ -56,8 +61,8 @@ def _acquire(path: Path) -> None:
             _remove_if_stale(path)
             continue
         with os.fdopen(handle, "w") as file:
-            file.write(json.dumps(owner))
-        return
+            file.write(text)
+        return text
     raise RunError(f"{path.parent} is in use: the lock file changed hands. Try again")
 
 
@@ -72,18 +77,38 @@ def _create(path: Path) -> int | None:
 
 def _remove_if_stale(path: Path) -> None:
     try:
-        owner = json.loads(path.read_text())
+        text = path.read_text()
         age = time.time() - path.stat().st_mtime
     except FileNotFoundError:
         return
-    except ValueError:
-        owner, age = {}, time.time() - path.stat().st_mtime
+    owner = _owner(text)
     if _alive(owner, age):
         raise RunError(
             f"{path.parent} is in use by process {owner.get('pid', '?')} on "
             f"{owner.get('host', 'an unknown machine')}. Wait for it, or choose another --run"
         )
-    path.unlink(missing_ok=True)
+    _take_away(path, text)
+
+
+def _take_away(path: Path, text: str) -> None:
+    """Remove the stale lock that was read; one that somebody has made meanwhile is put back."""
+    aside = path.with_name(f".lock-stale-{socket.gethostname()}-{os.getpid()}")
+    try:
+        path.rename(aside)  # one of several takers wins; the others find nothing
+    except FileNotFoundError:
+        return
+    if aside.read_text() != text:
+        aside.rename(path)
+        return
+    aside.unlink()
+
+
+def _owner(text: str) -> dict[str, Any]:
+    try:
+        owner = json.loads(text)
+    except ValueError:
+        return {}
+    return owner if isinstance(owner, dict) else {}
 
 
 def _alive(owner: dict[str, Any], age_s: float) -> bool:

@@ -21,10 +21,10 @@ COUNT_GRADES = """
            count(*) FILTER (outcome = 'grader_error') AS num_grader_error,
            avg(g.reward) AS mean_reward,
            any_value(t.mean_tokens) AS mean_tokens
-    FROM read_parquet($grades) AS g
-    JOIN read_parquet($questions) AS q USING (question_id)
+    FROM rows_of($grades) AS g
+    JOIN rows_of($questions) AS q USING (question_id)
     LEFT JOIN (SELECT question_id, avg(num_tokens) AS mean_tokens
-               FROM read_parquet($completions) GROUP BY question_id) AS t USING (question_id)
+               FROM rows_of($completions) GROUP BY question_id) AS t USING (question_id)
     GROUP BY g.question_id
 """
 """One row a question. ``truncated`` and ``no_answer`` are graded answers that earn 0, as in

@@ -58,6 +58,30 @@ def find_template(name: str) -> Template:
     return TEMPLATES[name]
 
 
+def plain_text(chat: list[Message]) -> str:
+    """The chat as one text for a base model: turns by a blank line, worked answers after theirs.
+
+    The text ends with the question and a newline, where the answer goes on.
+    """
+    return (
+        "\n\n".join(
+            turn["content"] + (f"\n{answer['content']}" if answer else "")
+            for turn, answer in _with_answers(chat)
+        )
+        + "\n"
+    )
+
+
+def _with_answers(chat: list[Message]) -> list[tuple[Message, Message | None]]:
+    """Each system or user turn with the assistant's turn that follows it, if any."""
+    followers = [*chat[1:], None]
+    return [
+        (turn, after if after and after["role"] == "assistant" else None)
+        for turn, after in zip(chat, followers, strict=True)
+        if turn["role"] != "assistant"
+    ]
+
+
 def user_text(question: Question, template: Template) -> str:
     """The question, its options one a line, and the template's instruction for its kind."""
     parts = [question.prompt.strip()]

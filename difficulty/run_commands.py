@@ -105,7 +105,7 @@ def stage_facts(name: str, run: RunFolder) -> dict[str, Any]:
     from difficulty.stages import STAGES
 
     place = next(stage.output(run) for stage in STAGES if stage.name == name)
-    tables = sorted(place.rglob("*.parquet")) if place.is_dir() else [place]
+    tables = _tables(place)
     countable = all(table.suffix == ".parquet" for table in tables)
     return {
         "stage": name,
@@ -113,6 +113,14 @@ def stage_facts(name: str, run: RunFolder) -> dict[str, Any]:
         "table": str(place),
         "rows": sum(store.num_rows(table) for table in tables) if countable else None,
     }
+
+
+def _tables(place: Path) -> list[Path]:
+    """The Parquet files of a stage; of several exports of one selection, any stands for all."""
+    if not place.is_dir():
+        return [place]
+    found = sorted(place.glob("*.parquet")) or sorted(place.glob("*/*.parquet"))[:1]
+    return found
 
 
 def summary_json(run: RunFolder, summary: Summary) -> dict[str, Any]:

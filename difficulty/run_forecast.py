@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 COUNTS = """
     SELECT num_graded, num_correct, count(*) AS num_questions, source
-    FROM read_parquet($profile) WHERE num_graded > 0 GROUP BY ALL ORDER BY ALL
+    FROM rows_of($profile) WHERE num_graded > 0 GROUP BY ALL ORDER BY ALL
 """
 MISSING = """
     SELECT num_graded, num_failed + num_grader_error AS num_missing, num_correct,
            count(*) AS num_questions
-    FROM read_parquet($profile) GROUP BY ALL ORDER BY ALL
+    FROM rows_of($profile) GROUP BY ALL ORDER BY ALL
 """
 
 
@@ -37,7 +37,7 @@ def read_counts(run: RunFolder) -> Counts | None:
     """Counts of right answers by source; None when nothing was graded."""
     from difficulty.forecast import Counts
 
-    rows = store.connect(run).execute(COUNTS, {"profile": str(run.profile)}).fetchall()
+    rows = store.connect(run).execute(COUNTS, {"profile": store.sql_path(run.profile)}).fetchall()
     if not rows:
         return None
     graded, correct, questions, sources = zip(*rows, strict=True)
@@ -69,11 +69,25 @@ def forecast_json(counts: Counts, spec: RunSpec) -> dict[str, Any]:
     ).as_json()
 
 
+def empty_forecast(spec: RunSpec) -> dict[str, Any]:
+    """The same keys where nothing was graded: every figure is unknown."""
+    figures = ("acr", "low", "high", "identified_low", "identified_high", "plug_in")
+    nothing = {**dict.fromkeys(figures), "num_questions": 0}
+    kept = list(levels.parse_keep(spec.selection.keep))
+    return {
+        "group_size": spec.selection.group_size,
+        "pool": nothing,
+        "kept": {**nothing, "levels": kept},
+        "levels": dict.fromkeys(levels.LEVELS, nothing),
+        "warnings": ["no answer was graded: there is nothing to forecast from"],
+    }
+
+
 def read_missing(run: RunFolder, spec: RunSpec) -> dict[str, float] | None:
     """Pool rate if all unknown answers were wrong / right; None when none is unknown."""
     from difficulty.forecast import missing_range
 
-    rows = store.connect(run).execute(MISSING, {"profile": str(run.profile)}).fetchall()
+    rows = store.connect(run).execute(MISSING, {"profile": store.sql_path(run.profile)}).fetchall()
     graded, missing, correct, questions = zip(*rows, strict=True)
     if not any(missing):
         return None

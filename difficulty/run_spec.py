@@ -8,6 +8,7 @@ No section ever holds a secret: API keys come from the environment and stay ther
 from __future__ import annotations
 
 import dataclasses
+import json
 import tomllib
 import types
 import typing
@@ -66,6 +67,12 @@ class SamplingSpec:
     """Null: the server's own chance, which samples fastest. A number: each request is seeded with a
     hash of this, the question and the sample."""
     template: str = prompts.DEFAULT_TEMPLATE
+    prompt_style: str = "chat"
+    """``chat``: messages, templated by the server. ``plain``: text, for base models without one."""
+    template_args: tuple[str, ...] = ()
+    """``key=value`` for the model's chat template, as ``enable_thinking=false``."""
+    logprobs: int | None = None
+    """K: keep each sample's log probability and its mean entropy over the K likeliest tokens."""
     few_shot: tuple[FewShotTurn, ...] = ()
 
 
@@ -144,6 +151,8 @@ class RunSpec:
 ORDER = ("source", "sampling", "grading", "bucket", "selection", "export")
 """Sections in running order; ``server`` is outside: it is not compared."""
 
+ORDERINGS = ("easy-to-hard", "hard-to-easy", "shuffled")
+
 MAY_GROW = {"sampling.k", "source.limit"}
 
 
@@ -168,12 +177,28 @@ def check(spec: RunSpec) -> None:
         raise SettingsError(
             f"max_tokens is too small: {sampling.max_tokens}. Use --max-tokens 2048"
         )
-    if spec.source.limit is not None and spec.source.limit < 1:
-        raise SettingsError(f"limit is too small: {spec.source.limit}. Use --limit 1 or more")
+    check_source(spec.source)
     prompts.find_template(sampling.template)
+    if sampling.prompt_style not in ("chat", "plain"):
+        raise SettingsError(
+            f"unknown prompt style: {sampling.prompt_style!r}. Choose chat or plain"
+        )
+    if sampling.logprobs is not None and sampling.logprobs < 1:
+        raise SettingsError(f"logprobs is too small: {sampling.logprobs}. Use --logprobs 20")
+    template_arguments(sampling)
     for endpoint in spec.server.endpoints:
         check_endpoint(endpoint)
+    for argument in spec.server.vllm_args:
+        check_vllm_argument(argument)
     _check_selection(spec)
+
+
+def check_source(source: SourceSpec) -> None:
+    """Raise ``SettingsError`` for a row limit or a shard that selects nothing."""
+    if source.limit is not None and source.limit < 1:
+        raise SettingsError(f"limit is too small: {source.limit}. Use --limit 1 or more")
+    if source.shard is not None:
+        parse_shard(source.shard)
 
 
 def _check_selection(spec: RunSpec) -> None:
@@ -201,6 +226,34 @@ def _check_selection(spec: RunSpec) -> None:
         parse_band(selection.pass_rate)
     for quota in selection.quotas:
         parse_quota(quota)
+    if selection.order not in ORDERINGS:
+        raise SettingsError(
+            f"unknown order: {selection.order!r}. Choose one of {', '.join(ORDERINGS)}"
+        )
+    if selection.max_questions is not None and selection.max_questions < 1:
+        raise SettingsError(
+            f"max-questions is too small: {selection.max_questions}. Keep at least 1"
+        )
+
+
+def template_arguments(sampling: SamplingSpec) -> dict[str, Any]:
+    """The chat template's arguments; values are read as JSON where they are, else as text.
+
+    Raises:
+        SettingsError: no ``=`` or no name.
+    """
+    arguments = {}
+    for text in sampling.template_args:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise SettingsError(
+                f"template argument cannot be read: {text!r}. Write it as enable_thinking=false"
+            )
+        try:
+            arguments[name] = json.loads(value)
+        except ValueError:
+            arguments[name] = value
+    return arguments
 
 
 def check_endpoint(url: str) -> None:
@@ -235,6 +288,35 @@ def parse_band(text: str) -> tuple[float, float]:
             f"pass-rate band cannot be read: {text!r}. Write LOW-HIGH, as in 0.2-0.8"
         )
     return band
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """``"2/8"`` -> (2, 8).
+
+    Raises:
+        SettingsError: not I/N with 1 <= I <= N.
+    """
+    index, _, count = text.partition("/")
+    if index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count):
+        return int(index), int(count)
+    raise SettingsError(f"shard cannot be read: {text!r}. Write I/N with I from 1 to N, as in 2/8")
+
+
+SECRET_WORDS = ("token", "key", "password", "secret")
+
+
+def check_vllm_argument(argument: str) -> None:
+    """Refuse an argument that would carry a secret into run.toml and the process list.
+
+    Raises:
+        SettingsError: its name speaks of a token, key, password or secret.
+    """
+    name = argument.partition("=")[0].lower()
+    if name.startswith("-") and any(word in name.split("-") for word in SECRET_WORDS):
+        raise SettingsError(
+            f"vllm-arg carries a secret: {name}. "
+            "Give it through the environment (HF_TOKEN, VLLM_API_KEY) instead"
+        )
 
 
 def parse_quota(text: str) -> tuple[str, int]:
@@ -348,6 +430,8 @@ def typed_values(section_type: Any, values: dict[str, Any], *, name: str) -> dic
     Raises:
         SettingsError: unknown key or a value of another type; names the key.
     """
+    if not isinstance(values, dict):
+        raise SettingsError(f"{name} has a value where a section belongs: {values!r}. Correct it")
     hints = typing.get_type_hints(section_type)
     unknown = [key for key in values if key not in hints]
     if unknown:

@@ -7,6 +7,7 @@ tables after them are made again by their stages.
 from __future__ import annotations
 
 import dataclasses
+import typing
 from pathlib import Path
 from typing import Any
 
@@ -51,17 +52,24 @@ def plan_run(
         "sampling": {**overrides.get("sampling", {}), "model": model},
     }
     if old is None:
-        spec = RunSpec(
-            source=run_spec.SourceSpec(**stated.pop("source")),
-            sampling=run_spec.SamplingSpec(**stated.pop("sampling")),
-            grading=run_spec.GradingSpec(grader=GRADER_VERSION),
-        )
-        return with_overrides(spec, stated)
+        return new_spec(stated)
     if Path(old.source.dataset).resolve() == Path(dataset).resolve():
         stated["source"]["dataset"] = old.source.dataset
     new = with_overrides(old, stated)
-    _refuse_other_sampling(run, old, new)
+    refuse_other_sampling(run, new)
     return new
+
+
+def new_spec(stated: Overrides) -> RunSpec:
+    """Settings from what the user stated and the defaults for the rest.
+
+    Raises:
+        SettingsError: settings that cannot work.
+    """
+    hints = typing.get_type_hints(RunSpec)
+    stated = {**stated, "grading": {"grader": GRADER_VERSION}}
+    _require_trainers(stated)
+    return RunSpec(**{name: hints[name](**values) for name, values in stated.items()})
 
 
 def change_run(run: RunFolder, overrides: Overrides) -> RunSpec:
@@ -73,9 +81,14 @@ def change_run(run: RunFolder, overrides: Overrides) -> RunSpec:
     """
     old = store.load_spec(run)
     new = with_overrides(old, overrides)
-    _refuse_other_sampling(run, old, new)
+    refuse_other_sampling(run, new)
     save_run(run, new)
     return new
+
+
+def _require_trainers(stated: Overrides) -> None:
+    for trainer in stated.get("export", {}).get("trainers", ()):
+        find_trainer(trainer)
 
 
 def save_run(run: RunFolder, spec: RunSpec) -> None:
@@ -95,26 +108,34 @@ def with_overrides(spec: RunSpec, overrides: Overrides) -> RunSpec:
         section: dataclasses.replace(getattr(spec, section), **values)
         for section, values in overrides.items()
     }
-    for trainer in overrides.get("export", {}).get("trainers", ()):
-        find_trainer(trainer)
+    _require_trainers(overrides)
     return dataclasses.replace(spec, **changed)
 
 
-def _refuse_other_sampling(run: RunFolder, old: RunSpec, new: RunSpec) -> None:
-    if not run.questions.exists():
-        return
-    before, after = settings_through(old, "sampling"), settings_through(new, "sampling")
-    for key in run_spec.MAY_GROW:
-        if _grew(before.get(key), after.get(key)):
-            before[key] = after[key] = None
-    if before != after:
-        raise SettingsError(
-            f"run {run} was made with other settings: "
-            f"{run_spec.describe_differences(before, after)}. "
-            "Give the old values, or start a new run with another --run"
-        )
+def refuse_other_sampling(run: RunFolder, spec: RunSpec) -> None:
+    """Compare the settings with those that the samples on disk were drawn with.
+
+    k and the row limit may grow beyond what was drawn; without samples anything may change.
+
+    Raises:
+        SettingsError: a source or sampling setting differs; names each key.
+    """
+    after = settings_through(spec, "sampling")
+    for part in run.completion_parts():
+        stamp = store.read_stamp(part)
+        before = dict(stamp.settings) if stamp else {}
+        now = dict(after)
+        for key in run_spec.MAY_GROW:
+            if _grew(before.get(key), after.get(key)):
+                before[key] = now[key] = None
+        if before and before != now:
+            raise SettingsError(
+                f"run {run} was made with other settings: "
+                f"{run_spec.describe_differences(before, now)}. "
+                "Give the old values, or start a new run with another --run"
+            )
 
 
 def _grew(before: int | None, after: int | None) -> bool:
     """Did a setting that may grow grow? No limit is more than any limit."""
-    return before is not None and (after is None or after >= before)
+    return after is None or (before is not None and after >= before)

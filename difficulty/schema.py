@@ -78,10 +78,14 @@ class Completion:
     """Tokens generated for this sample; null when the server does not say."""
     finish_reason: str | None
     """``stop``, ``length`` or what the server sent; null when the request failed."""
-    attempt: int
-    """How many requests this sample took, counting the one that settled it (from 1)."""
+    attempt: int | None
+    """How many requests this sample took, counting the one that brought it; null if none did."""
     max_tokens: int
     """The limit on new tokens that it was drawn under."""
+    logprob_sum: float | None = None
+    """Sum of the chosen tokens' log probabilities, nats; null unless asked for (``--logprobs``)."""
+    mean_entropy: float | None = None
+    """Mean over the tokens of the entropy of the K likeliest and the rest, nats: a lower bound."""
     server: str | None
     """Address of the server that answered; null when none did."""
     error: str | None

@@ -22,12 +22,14 @@ from difficulty.export.write import export_file, write_export
 from difficulty.report.live import Live
 from difficulty.run_forecast import (
     Collapse,
+    empty_forecast,
     forecast_json,
     read_collapse,
     read_counts,
     read_missing,
 )
 from difficulty.run_spec import RunSpec, settings_through
+from difficulty.runs import refuse_other_sampling
 from difficulty.schema import Completion, Grade, PassRate, Question, Selection
 from difficulty.store import RunFolder, Stamp
 
@@ -51,7 +53,8 @@ def prepare(run: RunFolder, spec: RunSpec, live: Live) -> None:
     from difficulty.sources import load_questions
 
     wanted = settings_through(spec, "source")
-    if _current(run.questions, wanted, {}, live) and run.set_aside.exists():
+    aside_current = _current(run.set_aside, wanted, {}, live)
+    if aside_current and _current(run.questions, wanted, {}, live):
         return
     with live.bar("reading questions", 0) as update:
         load_questions(run, spec, on_row=lambda rows: update(rows, f"{rows:,} rows"))
@@ -67,8 +70,9 @@ def sample(run: RunFolder, spec: RunSpec, live: Live) -> None:
     from difficulty.sampling.draw import draw, num_owed
     from difficulty.sampling.journal import seal
 
-    prepare(run, spec, live)
     seal(run.completions)
+    refuse_other_sampling(run, spec)
+    prepare(run, spec, live)
     wanted = store.num_rows(run.questions) * spec.sampling.k
     owed = num_owed(run, spec)
     if owed and owed < wanted:
@@ -108,9 +112,10 @@ def grade(run: RunFolder, spec: RunSpec, live: Live) -> None:
 
 
 SAMPLES = """
-    SELECT c.*, q FROM read_parquet($completions) AS c
-    JOIN read_parquet($questions) AS q USING (question_id)
+    SELECT c.*, q FROM rows_of($completions) AS c
+    JOIN rows_of($questions) AS q USING (question_id)
     WHERE c.sample_index < $k
+    ORDER BY question_id, sample_index
 """
 
 
@@ -132,8 +137,8 @@ def _grades(run: RunFolder, spec: RunSpec, total: int) -> Iterator[Grade]:
 
 def _samples(run: RunFolder, spec: RunSpec) -> Iterator[tuple[Question, Completion]]:
     parameters = {
-        "completions": [str(part) for part in run.completion_parts()],
-        "questions": str(run.questions),
+        "completions": [store.sql_path(part) for part in run.completion_parts()],
+        "questions": store.sql_path(run.questions),
         "k": spec.sampling.k,
     }
     for batch in store.stream(store.connect(run), SAMPLES, parameters):
@@ -154,6 +159,7 @@ def require_complete(run: RunFolder, spec: RunSpec) -> None:
     if not run.questions.exists():
         raise RunError(f"{run} has no questions yet. Run difficulty sample {run}")
     seal(run.completions)
+    refuse_other_sampling(run, spec)
     owed = num_owed(run, spec)
     if owed:
         raise RunError(f"{run} still lacks {owed:,} samples. Run difficulty sample {run}")
@@ -170,9 +176,9 @@ def bucket(run: RunFolder, spec: RunSpec, live: Live) -> None:
     connection.execute(
         f"CREATE TEMP TABLE counted AS {pass_rates.COUNT_GRADES}",
         {
-            "grades": str(run.grades),
-            "questions": str(run.questions),
-            "completions": [str(part) for part in run.completion_parts()],
+            "grades": store.sql_path(run.grades),
+            "questions": store.sql_path(run.questions),
+            "completions": [store.sql_path(part) for part in run.completion_parts()],
         },
     )
     verdicts = [
@@ -205,7 +211,7 @@ def select(run: RunFolder, spec: RunSpec, live: Live) -> None:
     rows = store.stream(
         connection,
         curriculum.selection_sql(spec.selection),
-        {"profile": str(run.profile), "seed": str(spec.selection.seed)},
+        {"profile": store.sql_path(run.profile), "seed": str(spec.selection.seed)},
     )
     _write_query(run.selection, Selection, Stamp(settings=settings, inputs=inputs), rows)
     _require_a_row_a_question(run, run.selection)
@@ -218,36 +224,47 @@ def forecast(run: RunFolder, spec: RunSpec, live: Live) -> None:
     if _current(run.forecast, settings, inputs, live):
         return
     counts = read_counts(run)
-    found = forecast_json(counts, spec) if counts else None
-    if found is None:
+    found = forecast_json(counts, spec) if counts else empty_forecast(spec)
+    if counts is None:
         live.say("no answer was graded: there is nothing to forecast from")
     stamp = dataclasses.asdict(Stamp(settings=settings, inputs=inputs))
-    text = json.dumps(
-        {**(found or {}), "missing": read_missing(run, spec), "stamp": stamp}, indent=1
-    )
+    text = json.dumps({**found, "missing": read_missing(run, spec), "stamp": stamp}, indent=1)
     store.write_text(run.forecast, text)
 
 
 def export(run: RunFolder, spec: RunSpec, live: Live) -> None:
     """selection.parquet -> exports/TRAINER/train-00000.parquet for each trainer.
 
+    Files of trainers that are not asked for, and of a selection that is no more, are removed: a
+    file that is there is a file of this selection.
+
     Raises:
         SettingsError: the keep rules left nothing; names what dropped the questions.
     """
-    settings = settings_through(spec, "export")
     inputs = {
         "questions": store.content_hash(run.questions),
         "selection": store.content_hash(run.selection),
     }
-    there = [path.name for path in run.exports.glob("*") if path.is_dir()]
-    trainers = [find_trainer(name) for name in dict.fromkeys((*spec.export.trainers, *there))]
+    settings = settings_through(spec, "selection")
+    trainers = [find_trainer(name) for name in spec.export.trainers]
+    _remove_stale_exports(run, settings, inputs, live)
     require_kept(run, spec)
     for trainer in trainers:
         path = export_file(run, trainer.name)
-        if _current(path, settings, inputs, live):
+        if path.exists():
             continue
         rows = write_export(run, trainer, spec.sampling, Stamp(settings=settings, inputs=inputs))
         live.say(f"{path}: {rows:,} questions; keep their order with {trainer.keep_order}")
+
+
+def _remove_stale_exports(
+    run: RunFolder, settings: dict[str, Any], inputs: dict[str, str], live: Live
+) -> None:
+    for path in sorted(run.exports.glob("*/*.parquet")):
+        stamp = store.read_stamp(path)
+        if stamp is not None and not stamp.matches(settings, inputs):
+            path.unlink()
+            live.say(f"removed {path}: it held another selection")
 
 
 def require_kept(run: RunFolder, spec: RunSpec) -> None:
@@ -268,8 +285,8 @@ def require_kept(run: RunFolder, spec: RunSpec) -> None:
 
 def dropped(run: RunFolder) -> Counter[str]:
     """Drop reason -> number of questions."""
-    sql = "SELECT drop_reason, count(*) FROM read_parquet($selection) WHERE NOT keep GROUP BY 1"
-    rows = store.connect(run).execute(sql, {"selection": str(run.selection)}).fetchall()
+    sql = "SELECT drop_reason, count(*) FROM rows_of($selection) WHERE NOT keep GROUP BY 1"
+    rows = store.connect(run).execute(sql, {"selection": store.sql_path(run.selection)}).fetchall()
     return Counter(dict(rows))
 
 
@@ -333,12 +350,7 @@ STAGES: tuple[Stage, ...] = (
 def profile(run: RunFolder, spec: RunSpec, live: Live) -> None:
     """All stages in order. A set of which nothing is kept is still forecast and reported."""
     for stage in STAGES:
-        try:
-            stage.run(run, spec, live)
-        except SettingsError as error:
-            if stage.name != "export" or not run.selection.exists():
-                raise
-            live.say(f"no training files: {error}")
+        _run_lenient(stage, run, spec, live)
 
 
 def refresh(run: RunFolder, spec: RunSpec, live: Live, name: str) -> None:
@@ -350,10 +362,22 @@ def refresh(run: RunFolder, spec: RunSpec, live: Live, name: str) -> None:
     unbroken = True
     for stage in STAGES:
         there = stage.output(run).exists()
-        if stage.name == name or (unbroken and there and stage.name != "sample"):
+        if stage.name == name:
             stage.run(run, spec, live)
-        elif not there:
+        elif unbroken and there and stage.name != "sample":
+            _run_lenient(stage, run, spec, live)
+        elif not there and stage.name != "export":
             unbroken = False
+
+
+def _run_lenient(stage: Stage, run: RunFolder, spec: RunSpec, live: Live) -> None:
+    """Run a stage; that there is nothing to export is a finding, not a failure."""
+    try:
+        stage.run(run, spec, live)
+    except SettingsError as error:
+        if stage.name != "export":
+            raise
+        live.say(f"no training files: {error}")
 
 
 def _current(path: Path, settings: dict[str, Any], inputs: dict[str, str], live: Live) -> bool:

@@ -14,6 +14,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import typing
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -248,7 +249,7 @@ def read_stamp(path: Path) -> Stamp | None:
     if not path.exists():
         return None
     if path.suffix == ".json":
-        return Stamp(**json.loads(path.read_text(encoding="utf-8"))["stamp"])
+        return _json_stamp(path)
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -261,6 +262,15 @@ def read_stamp(path: Path) -> Stamp | None:
     if STAMP_KEY not in metadata:
         raise RunError(f"{path} carries no stamp: it is no table of this run. Move it away")
     return Stamp(**json.loads(metadata[STAMP_KEY]))
+
+
+def _json_stamp(path: Path) -> Stamp:
+    try:
+        return Stamp(**json.loads(path.read_text(encoding="utf-8"))["stamp"])
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        raise RunError(
+            f"{path} cannot be read: {error!r}. Delete it; it will be made again"
+        ) from error
 
 
 def completions_hash(run: RunFolder) -> str:
@@ -286,6 +296,13 @@ def content_hash(path: Path) -> str:
     return stamp.content
 
 
+ROWS_OF = """
+    CREATE MACRO rows_of(paths) AS TABLE
+    SELECT * FROM read_parquet(paths, hive_partitioning = false)
+"""
+"""How queries read our tables: a folder named ``source=x`` is a folder, not a column."""
+
+
 def connect(run: RunFolder | None = None) -> duckdb.DuckDBPyConnection:
     """A DuckDB connection that spills beside the run and never reaches for the network."""
     import duckdb
@@ -293,9 +310,15 @@ def connect(run: RunFolder | None = None) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(
         config={"autoinstall_known_extensions": "false", "allow_community_extensions": "false"}
     )
+    connection.execute(ROWS_OF)
     if run is not None and run.root.is_dir():
         connection.execute("SET temp_directory = ?", [str(run.root / ".spill")])
     return connection
+
+
+def sql_path(path: Path) -> str:
+    """A path as DuckDB must get it: ``*``, ``?`` and ``[`` stand for themselves."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path))
 
 
 def stream(

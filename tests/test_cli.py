@@ -96,7 +96,7 @@ def test_stages_one_by_one_give_what_profile_gives(sums, tmp_path, serve):
         ("grade", 60),
         ("bucket", 12),
         ("select", 12),
-        ("export", 3 * kept),
+        ("export", kept),
     ):
         found = json.loads(difficulty(stage, run, "--json").stdout)
         assert (found["stage"], found["rows"]) == (stage, expected)

@@ -5,7 +5,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from difficulty import curriculum, store
-from difficulty.errors import SettingsError
 from difficulty.levels import LEVELS, level_of
 from difficulty.run_forecast import Collapse
 from difficulty.run_spec import SelectionSpec
@@ -119,8 +118,3 @@ def test_the_collapse_probability_is_joined_by_counts_and_null_without_any(tmp_p
     found = {row.question_id: row.collapse_probability for row in choose(tmp_path, ROWS)}
     assert found["q3"] == 0.3
     assert found["short"] is None
-
-
-def test_an_order_that_does_not_exist_lists_those_that_do(tmp_path):
-    with pytest.raises(SettingsError, match="unknown order: 'random'. Choose one of easy-to-hard"):
-        choose(tmp_path, ROWS, order="random")

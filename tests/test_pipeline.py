@@ -15,7 +15,7 @@ from difficulty import stages, store
 from difficulty.errors import RunError, SettingsError
 from difficulty.report.page import render
 from difficulty.report.summary import summarize
-from difficulty.run_spec import BucketSpec, SelectionSpec, ServerSpec
+from difficulty.run_spec import SelectionSpec, ServerSpec
 from difficulty.runs import change_run, find_run_dataset, plan_run, save_run
 from difficulty.schema import Completion, Grade, PassRate, Question, Selection
 
@@ -187,12 +187,61 @@ def test_unknown_answers_are_null_and_in_no_denominator(sums, tmp_path, live, se
     assert 0 <= missing["all_wrong"] <= 1
 
 
-def test_a_lower_minimum_gives_levels_to_incomplete_questions(finished, live):
-    run, _, _ = finished
-    spec = change_run(run, {"bucket": {"min_graded": 3}})
-    stages.refresh(run, spec, live, "bucket")
+def test_a_lower_minimum_gives_levels_to_incomplete_questions(sums, tmp_path, live, serve):
+    url, script = serve()
+    run = store.RunFolder(tmp_path / "run")
+    overrides = {"sampling": {"template": "bare-v1", "k": 3}, "server": {"endpoints": (url,)}}
+    stages.profile(run, start_run(run, str(sums), "scripted", overrides), live)
+    script.poisoned = "What is 7 +"  # its last two answers never come
+    stages.profile(run, start_run(run, str(sums), "scripted", {"sampling": {"k": 5}}), live)
+    levels = {row.num_graded: row.level for row in rows(run, "profile", PassRate)}
+    assert levels[3] is None
+    assert levels[5] is not None
+    stages.refresh(run, change_run(run, {"bucket": {"min_graded": 3}}), live, "bucket")
     assert all(row.level for row in rows(run, "profile", PassRate))
-    assert spec.bucket == BucketSpec(min_graded=3)
+
+
+def test_files_of_a_selection_that_is_no_more_are_removed(finished, live):
+    run, _, _ = finished
+    assert list(run.exports.glob("*/*.parquet"))
+    page = run.report.read_text()
+    spec = change_run(run, {"selection": {"pass_rate": "0.01-0.02"}})
+    stages.refresh(run, spec, live, "select")
+    assert list(run.exports.glob("*/*.parquet")) == []
+    assert run.report.read_text() != page
+    assert any("no training files: nothing to train on" in line for line in live.lines)
+
+
+def test_a_run_folder_may_be_called_anything(sums, tmp_path, live, serve):
+    url, _ = serve()
+    for name in ("source=evil", "question_id=3", "run[1]", "run1", "a b*?", "日本", "it's"):
+        run = store.RunFolder(tmp_path / name)
+        overrides = {
+            "sampling": {"template": "bare-v1", "k": 2},
+            "selection": {"keep": "L1-L6"},
+            "server": {"endpoints": (url,)},
+        }
+        stages.profile(run, start_run(run, str(sums), "scripted", overrides), live)
+        assert {row.source for row in rows(run, "profile", PassRate)} == {"set"}
+        assert store.num_rows(run.grades) == 24
+
+
+def test_one_sample_with_only_l1_kept_is_a_run_like_any_other(sums, tmp_path, live, serve):
+    url, _ = serve(answer=sum_answer(lambda n: 1.0))
+    run = store.RunFolder(tmp_path / "run")
+    overrides = {
+        "sampling": {"template": "bare-v1", "k": 1, "temperature": 0.0},
+        "selection": {"keep": "L1"},
+        "server": {"endpoints": (url,)},
+    }
+    stages.profile(run, start_run(run, str(sums), "scripted", overrides), live)
+    assert all(row.keep for row in rows(run, "selection", Selection))
+
+
+def test_k_may_return_to_what_was_drawn(finished, sums):
+    run, _, _ = finished
+    start_run(run, str(sums), "scripted", {"sampling": {"k": 9}})  # asked for, never drawn
+    assert start_run(run, str(sums), "scripted", {"sampling": {"k": 5}}).sampling.k == 5
 
 
 def test_a_set_of_which_nothing_is_kept_is_still_forecast_and_reported(sums, tmp_path, live, serve):
@@ -265,8 +314,7 @@ def test_no_finished_sample_is_asked_for_again_after_a_kill(
     url, script = serve(answer=sum_answer(lambda n: n / 59), delay_s=0.05)
     run = store.RunFolder(tmp_path / "run")
     first = profile_process(many, run.root, url)
-    while script.num_sent < 40:
-        time.sleep(0.02)
+    wait_until(lambda: script.num_sent >= 40, first)
     first.send_signal(ending)
     _, errors = first.communicate()
     assert first.returncode == code
@@ -285,6 +333,14 @@ def test_no_finished_sample_is_asked_for_again_after_a_kill(
     assert script.num_sent <= 300 + 2 * 5  # at most what was in flight is drawn twice
 
 
+def wait_until(condition, process, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.02)
+
+
 def finished_samples(run):
     """Prompts whose samples were on disk after the kill, read without touching the run."""
     from difficulty.sampling import journal
@@ -299,8 +355,7 @@ def finished_samples(run):
 def test_a_second_command_on_a_running_run_is_refused(sums, tmp_path, serve):
     url, script = serve(delay_s=1.0)
     first = profile_process(sums, tmp_path / "run", url)
-    while not script.requests:
-        time.sleep(0.02)
+    wait_until(lambda: script.requests, first)
     second = profile_process(sums, tmp_path / "run", url)
     _, errors = second.communicate()
     assert second.returncode == 1

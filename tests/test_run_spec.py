@@ -4,6 +4,7 @@ import pytest
 from conftest import make_spec
 
 from difficulty import run_spec
+from difficulty.curriculum import ORDERS
 from difficulty.errors import SettingsError
 from difficulty.run_spec import BucketSpec, FewShotTurn, SelectionSpec, ServerSpec
 
@@ -43,6 +44,37 @@ def test_an_endpoint_that_carries_a_secret_is_refused_before_it_can_be_stored(ur
     with pytest.raises(SettingsError, match="endpoint carries a user name") as error:
         make_spec(server=ServerSpec(endpoints=(url,)))
     assert "hunter2" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("selection", "message"),
+    [
+        ({"order": "random"}, "unknown order: 'random'. Choose one of easy-to-hard"),
+        ({"max_questions": 0}, "max-questions is too small"),
+        ({"quotas": ("a",)}, "quota cannot be read"),
+        ({"group_size": 1}, "group size is too small: 1"),
+        ({"keep": "L7"}, "keep rule cannot be read"),
+    ],
+)
+def test_a_selection_that_cannot_work_never_reaches_run_toml(selection, message):
+    with pytest.raises(SettingsError, match=message):
+        make_spec(selection=SelectionSpec(**selection))
+
+
+def test_every_order_that_is_allowed_has_its_sort_key():
+    assert set(ORDERS) == set(run_spec.ORDERINGS)
+
+
+@pytest.mark.parametrize("argument", ["--hf-token=abc", "--api-key=abc", "--api-key"])
+def test_a_vllm_argument_that_carries_a_secret_is_refused(argument):
+    with pytest.raises(SettingsError, match="vllm-arg carries a secret") as error:
+        make_spec(server=ServerSpec(vllm_args=(argument,)))
+    assert "abc" not in str(error.value)
+
+
+def test_vllm_arguments_that_only_sound_like_a_secret_are_fine():
+    spec = make_spec(server=ServerSpec(vllm_args=("--tokenizer-mode=auto", "--max-num-seqs=8")))
+    assert len(spec.server.vllm_args) == 2
 
 
 @pytest.mark.parametrize("url", ["host:8000", "ftp://host", "http://", ""])

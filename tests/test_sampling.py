@@ -1,14 +1,24 @@
+import asyncio
+import json
+import math
 import os
+import socket
+import threading
+import time
+from contextlib import ExitStack
 
 import pytest
-from conftest import make_spec
+from conftest import make_spec, sum_answer
 from hypothesis import given
 from hypothesis import strategies as st
 
 from difficulty import stages, store
 from difficulty.errors import RunError, ServerError, SettingsError
-from difficulty.run_spec import ServerSpec
-from difficulty.sampling import client, journal
+from difficulty.run_spec import FewShotTurn, SamplingSpec, ServerSpec
+from difficulty.sampling import answers, client, journal, pool, protocol
+from difficulty.sampling.protocol import Owed, Reply, Served
+from difficulty.sampling.scripted import Script, scripted_server
+from difficulty.sampling.server_set import Address
 from difficulty.schema import Completion
 
 
@@ -59,12 +69,23 @@ def test_a_seeded_run_gives_every_request_a_seed_of_its_own(sums, tmp_path, live
 
 
 @pytest.mark.parametrize(
-    "fault", ["429", "500", "503", "reset", "broken_json", "no_choices", "fewer_choices"]
+    "fault",
+    [
+        "429",
+        "500",
+        "503",
+        "reset",
+        "broken_json",
+        "no_choices",
+        "fewer_choices",
+        "not_an_object",
+        "abort",
+    ],
 )
 def test_a_fault_of_the_server_costs_a_retry_and_no_answer(
     sums, tmp_path, live, serve, fault, monkeypatch
 ):
-    monkeypatch.setattr(client, "FIRST_DELAY_S", 0.01)
+    monkeypatch.setattr(client, "RETRY_S", 0.01)
     url, _ = serve(faults=[fault] * 3)
     _, rows = run_sample(sums, tmp_path, live, url)
     assert len(set(keys(rows))) == len(rows) == 60
@@ -94,16 +115,18 @@ def test_a_row_the_server_refuses_is_failed_and_the_run_goes_on(sums, tmp_path, 
     assert all(row.error.startswith("refused: 400") and row.text is None for row in failed)
 
 
-def test_a_server_that_keeps_failing_on_one_request_is_given_up_on(
+def test_a_poisoned_question_is_given_up_on_and_the_others_are_not(
     sums, tmp_path, live, serve, monkeypatch
 ):
-    monkeypatch.setattr(client, "FIRST_DELAY_S", 0.001)
-    url, _ = serve(faults=["500"] * client.MAX_ATTEMPTS)
-    _, rows = run_sample(sums, tmp_path, live, url, concurrency=1)
-    assert sum(row.error is not None for row in rows) == 5
-    assert next(row.error for row in rows if row.error).startswith(
-        "gave_up: 6 attempts, last: status 500"
-    )
+    monkeypatch.setattr(client, "RETRY_S", 0.001)
+    url, script = serve(poisoned="What is 3 +")
+    _, rows = run_sample(sums, tmp_path, live, url)
+    failed = [row for row in rows if row.error]
+    assert len(rows) == 60
+    assert len(failed) == 5
+    assert failed[0].error.startswith("gave_up: 6 tries failed, last: status 500")
+    assert failed[0].attempt is None
+    assert script.num_sent == 55
 
 
 @pytest.mark.parametrize(("fault", "status"), [("401", "401"), ("404", "404")])
@@ -189,7 +212,7 @@ def test_two_servers_share_the_work(sums, tmp_path, live, serve):
 
 
 def test_a_server_that_dies_leaves_its_work_to_the_other(sums, tmp_path, live, serve, monkeypatch):
-    monkeypatch.setattr(client, "FIRST_DELAY_S", 0.01)
+    monkeypatch.setattr(client, "RETRY_S", 0.01)
     (first, a), (second, b) = serve(), serve()
     a.faults = ["reset"] * 1000
     _, rows = run_sample(sums, tmp_path, live, first, second)
@@ -208,9 +231,289 @@ def test_a_larger_k_draws_only_what_is_missing(sums, tmp_path, live, serve):
 def test_another_model_on_the_same_run_is_refused(sums, tmp_path, live, serve):
     url, script = serve()
     run_sample(sums, tmp_path, live, url, k=3)
-    script.model = "other"
+    script.model, script.root = "other", "scripted"
     with pytest.raises(SettingsError, match="another model answers now: name scripted -> other"):
-        run_sample(sums, tmp_path, live, url, k=5, model="other")
+        run_sample(sums, tmp_path, live, url, k=5)
+
+
+def test_samples_of_other_settings_are_never_relabelled(sums, tmp_path, live, serve):
+    url, _ = serve()
+    run, _ = run_sample(sums, tmp_path, live, url, temperature=0.7)
+    run.questions.unlink()
+    with pytest.raises(SettingsError, match="sampling.temperature 0.7 -> 0.2"):
+        run_sample(sums, tmp_path, live, url, temperature=0.2)
+
+
+@pytest.mark.parametrize("fault", ["500", "400", "429"])
+def test_an_outage_is_no_data(sums, tmp_path, live, serve, impatient, fault, monkeypatch):
+    monkeypatch.setattr(pool, "BUSY_GIVE_UP_S", 1.0)
+    monkeypatch.setattr(client, "MAX_REFUSALS", 10)
+    url, script = serve(faults=[fault] * 100_000)
+    with pytest.raises(ServerError, match="no server is left|refuses every request"):
+        run_sample(sums, tmp_path, live, url)
+    assert completions(store.RunFolder(tmp_path / "run")) == []
+    script.faults.clear()
+    _, rows = run_sample(sums, tmp_path, live, url)
+    assert len(rows) == 60
+    assert all(row.error is None for row in rows)
+
+
+def test_one_dead_server_fails_no_question_that_a_slow_one_answers(
+    sums, tmp_path, live, serve, impatient
+):
+    (dead, bad), (slow, _) = serve(), serve(delay_s=0.3)
+    bad.faults = ["reset"] * 100_000
+    _, rows = run_sample(sums, tmp_path, live, dead, slow, concurrency=2)
+    assert all(row.error is None for row in rows)
+    assert len(set(keys(rows))) == 60
+
+
+def test_an_answer_in_parts_is_joined_and_hostile_numbers_are_unknown():
+    asked = Owed(question_id="q", messages=[], missing=(0,))
+    content = [{"type": "text", "text": "4"}, {"type": "image"}, 7, {"text": "2"}]
+    choice = {"message": {"content": content}, "finish_reason": ["stop"]}
+    row = answers.read_choice(
+        asked, 0, choice, reply=Reply(server="s"), attempt=1, sampling=SamplingSpec(model="m")
+    )
+    assert (row.text, row.finish_reason, row.num_tokens) == ("42", None, None)
+
+
+@pytest.mark.parametrize("tokens", [2**70, True, -1, "5", None, 1.5])
+def test_a_token_count_that_is_none_is_null(tokens):
+    body = {"choices": [{"message": {"content": "x"}}], "usage": {"completion_tokens": tokens}}
+    found = protocol._answers(json.dumps(body).encode(), Address(url="http://h/v1"))
+    assert found.completion_tokens is None
+
+
+@pytest.mark.parametrize(
+    "body", [b"[" * 100_000, b"null", b"[]", b'{"choices": 5}', b'{"choices": [5]}']
+)
+def test_a_reply_that_is_no_answer_is_the_servers_fault(body):
+    assert protocol._answers(body, Address(url="http://h/v1")).fault == "server"
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Waits of minutes become fractions of a second."""
+    for module, name, seconds in (
+        (client, "RETRY_S", 0.01), (client, "MEND_EVERY_S", 0.2), (client, "SILENCE_CHECK_S", 0.1),
+        (client, "SILENT_AFTER_S", 0.5), (pool, "FIRST_REST_S", 0.05), (pool, "GIVE_UP_S", 1.0),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, seconds)
+
+
+def test_a_storm_of_429_loses_nothing_and_halves_what_is_in_flight(
+    sums, tmp_path, live, serve, impatient
+):
+    url, script = serve(faults=["429"] * 40)
+    _, rows = run_sample(sums, tmp_path, live, url, concurrency=8)
+    assert len(set(keys(rows))) == script.num_sent == 60
+    assert all(row.error is None for row in rows)
+
+
+def test_a_server_that_is_healthy_but_silent_leaves_its_work_to_the_other(
+    sums, tmp_path, live, serve, impatient
+):
+    (first, a), (second, b) = serve(silent=True), serve()
+    _, rows = run_sample(sums, tmp_path, live, first, second)
+    assert a.requests
+    assert len(set(keys(rows))) == b.num_sent == 60
+
+
+def test_a_request_that_hangs_is_drawn_again_after_its_deadline(
+    sums, tmp_path, live, serve, impatient, monkeypatch
+):
+    monkeypatch.setattr(client, "QUEUE_S", 3.0)
+    monkeypatch.setattr(client, "SECONDS_A_TOKEN", 0.0)
+    monkeypatch.setattr(client, "SILENT_AFTER_S", 60.0)
+    url, script = serve(faults=["hang"])
+    _, rows = run_sample(sums, tmp_path, live, url)
+    assert len(set(keys(rows))) == script.num_sent == 60
+
+
+def test_servers_that_are_silent_for_good_end_the_run_in_one_line(
+    sums, tmp_path, live, serve, impatient
+):
+    url, script = serve(silent=True)
+    with pytest.raises(ServerError, match="no server is left: last, .* run the same command again"):
+        run_sample(sums, tmp_path, live, url)
+    script.silent = False
+    _, rows = run_sample(sums, tmp_path, live, url)
+    assert len(set(keys(rows))) == 60
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def when(condition, act):
+    """Do something in another thread once a condition holds."""
+
+    def wait():
+        while not condition():
+            time.sleep(0.005)
+        act()
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def test_a_server_that_is_killed_and_comes_back_goes_on(sums, tmp_path, live, impatient):
+    port = free_port()
+    script = Script(answer=sum_answer(lambda n: n / 11), delay_s=0.05)
+    with ExitStack() as first, ExitStack() as second:
+        url = first.enter_context(scripted_server(script, port=port))
+
+        def kill_and_revive():
+            first.close()
+            time.sleep(0.3)
+            second.enter_context(scripted_server(script, port=port))
+
+        when(lambda: script.num_sent >= 20, kill_and_revive)
+        _, rows = run_sample(sums, tmp_path, live, url, concurrency=2)
+    assert len(set(keys(rows))) == len(rows) == 60
+    assert all(row.error is None for row in rows)
+    assert script.num_sent <= 60 + 2 * 5
+
+
+def test_a_server_killed_for_good_ends_the_run_in_one_line_that_can_go_on(
+    sums, tmp_path, live, serve, impatient
+):
+    script = Script(answer=sum_answer(lambda n: n / 11), delay_s=0.05)
+    with ExitStack() as first:
+        url = first.enter_context(scripted_server(script))
+        when(lambda: script.num_sent >= 20, first.close)
+        with pytest.raises(ServerError, match="no server is left"):
+            run_sample(sums, tmp_path, live, url, concurrency=2)
+    done = len(completions(store.RunFolder(tmp_path / "run")))
+    assert 20 <= done < 60
+    url, other = serve()
+    _, rows = run_sample(sums, tmp_path, live, url)
+    assert len(set(keys(rows))) == 60
+    assert other.num_sent == 60 - done
+
+
+def test_a_server_that_is_not_there_at_the_start_is_used_when_it_comes(
+    sums, tmp_path, live, serve, impatient
+):
+    port = free_port()
+    late = Script(answer=sum_answer(lambda n: n / 11))
+    url, script = serve(delay_s=0.3)
+    with ExitStack() as stack:
+        when(lambda: script.requests, lambda: stack.enter_context(scripted_server(late, port=port)))
+        _, rows = run_sample(sums, tmp_path, live, url, f"http://127.0.0.1:{port}", concurrency=1)
+    assert len(set(keys(rows))) == 60
+    assert late.num_sent >= 20
+    assert any("going on without it for now: no server answers" in line for line in live.lines)
+
+
+def test_a_clock_that_jumps_back_changes_nothing(sums, tmp_path, live, serve, monkeypatch):
+    ticks = iter(range(10**9, 0, -1000))
+    monkeypatch.setattr(time, "time", lambda: float(next(ticks)))
+    url, script = serve(faults=["500"])
+    _, rows = run_sample(sums, tmp_path, live, url)
+    assert len(set(keys(rows))) == script.num_sent == 60
+
+
+def test_plain_prompts_go_to_the_plain_address_as_one_text(sums, tmp_path, live, serve):
+    turns = (FewShotTurn(role="user", content="1 + 1?"), FewShotTurn(role="assistant", content="2"))
+    url, script = serve(answer=lambda messages, chooser: "4")
+    _, rows = run_sample(sums, tmp_path, live, url, prompt_style="plain", few_shot=turns)
+    assert script.requests[0]["prompt"].startswith("1 + 1?\n2\n\nWhat is ")
+    assert script.requests[0]["prompt"].endswith("?\n")
+    assert {row.text for row in rows} == {"4"}
+
+
+def test_template_arguments_are_sent_as_json_values(sums, tmp_path, live, serve):
+    url, script = serve()
+    run_sample(
+        sums, tmp_path, live, url, template_args=("enable_thinking=false", "effort=low", "n=3")
+    )
+    expected = {"enable_thinking": False, "effort": "low", "n": 3}
+    assert all(body["chat_template_kwargs"] == expected for body in script.requests)
+
+
+def test_log_probabilities_are_kept_only_when_asked_for(sums, tmp_path, live, serve):
+    url, script = serve(answer=lambda messages, chooser: "one two")
+    _, rows = run_sample(sums, tmp_path, live, url, logprobs=2)
+    assert script.requests[0]["top_logprobs"] == 2
+    assert [row.logprob_sum for row in rows] == pytest.approx([2 * math.log(0.5)] * 60)
+    entropy = 0.5 * math.log(2) + 2 * 0.25 * math.log(4)  # 1/2, 1/4 and the rest, 1/4
+    assert [row.mean_entropy for row in rows] == pytest.approx([entropy] * 60)
+    run_sample(sums, tmp_path / "without", live, url)
+    assert "logprobs" not in script.requests[-1]
+
+
+@pytest.mark.parametrize(
+    "found", [None, 5, {}, {"content": None}, {"content": [{"logprob": "x"}]},
+              {"content": [{"logprob": math.nan, "top_logprobs": []}]}]
+)  # fmt: skip
+def test_log_probabilities_that_make_no_sense_are_null(found):
+    assert answers._logprobs(found) == (None, None)
+
+
+def pool_of(count, *, concurrency=4, clock):
+    made = pool.Pool(concurrency=concurrency, clock=clock)
+    for number in range(count):
+        address = Address(url=f"http://host{number}/v1")
+        made.add(Served(address=address, model="m", max_model_len=None, version=None))
+    return made
+
+
+def reply(fault=None, wait_s=None):
+    return Reply(server="s", fault=fault, detail="as tested", wait_s=wait_s)
+
+
+def test_the_next_request_goes_to_the_server_with_the_fewest_in_flight():
+    async def check():
+        made = pool_of(3, clock=lambda: 0.0)
+        taken = [await made.acquire() for _ in range(9)]
+        assert sorted(each.in_flight for each in taken) == [3] * 9
+        made.release(taken[4], reply())
+        assert await made.acquire() is taken[4]
+
+    asyncio.run(check())
+
+
+def test_a_server_that_fails_three_times_rests_and_is_then_tried_once():
+    now = [0.0]
+
+    async def check():
+        made = pool_of(2, clock=lambda: now[0])
+        bad = next(iter(made.endpoints.values()))
+        bad.in_flight = 3
+        for _ in range(3):
+            made.release(bad, reply("server"))
+        assert bad.broken
+        assert not bad.free(0.0)
+        now[0] = 1.0
+        assert bad.free(1.0)
+        bad.in_flight = 1
+        assert not bad.free(1.0)  # one request tries it, not a flood
+        made.release(bad, reply())
+        assert not bad.broken
+
+    asyncio.run(check())
+
+
+def test_a_busy_server_gets_half_as_much_and_then_slowly_more():
+    now = [0.0]
+
+    async def check():
+        made = pool_of(1, concurrency=16, clock=lambda: now[0])
+        (only,) = made.endpoints.values()
+        only.in_flight = 16
+        for _ in range(4):
+            made.release(only, reply("busy", wait_s=2.0))
+        assert only.limit == 8  # a burst halves once
+        assert not only.free(1.9)
+        now[0] = 2.0
+        for _ in range(9):
+            made.release(only, reply())
+        assert 8.9 < only.limit < 10
+
+    asyncio.run(check())
 
 
 COMPLETION = Completion(

@@ -9,7 +9,7 @@ from conftest import make_spec
 
 from difficulty.errors import ServerError
 from difficulty.run_spec import ServerSpec
-from difficulty.sampling import servers
+from difficulty.sampling import local_servers, servers
 from difficulty.sampling.servers import Machine
 
 BOX = Machine(num_gpus=8, num_cores=64, memory_gib=512)
@@ -61,7 +61,7 @@ def test_without_a_gpu_the_engine_runs_eager_in_float32():
 
 def test_started_servers_send_nothing_home_and_never_see_our_key():
     assert environment(spec_of(), 0, BOX)["VLLM_NO_USAGE_STATS"] == "1"
-    handed_on = servers.without_our_key({"DIFFICULTY_API_KEY": "x", "PATH": "/bin"})
+    handed_on = local_servers.without_our_key({"DIFFICULTY_API_KEY": "x", "PATH": "/bin"})
     assert handed_on == {"PATH": "/bin"}
 
 

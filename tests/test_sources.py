@@ -7,7 +7,7 @@ import pytest
 from conftest import make_spec
 
 from difficulty import store
-from difficulty.errors import InputError
+from difficulty.errors import InputError, SettingsError
 from difficulty.schema import Question, SetAside, question_id
 from difficulty.sources import find_dataset, load_questions
 from difficulty.sources.counts_table import read_counts_table
@@ -41,15 +41,20 @@ def test_every_row_becomes_a_question_or_is_set_aside_with_a_reason(write_rows, 
         {"question": [{"role": "user", "content": [{"type": "image"}]}], "answer": "1"},
         {"question": "only one option", "choices": ["x"], "answer": "A"},
         {"question": "odd kind", "kind": "essay", "answer": "1"},
+        {"question": "odd options", "choices": {"label": None, "text": None}, "answer": "A"},
+        {"question": "deep options", "choices": "[" * 5000, "answer": "A"},
+        {"question": "huge gold", "answer": 10**400},
+        {"question": "no number", "answer": float("nan")},
         {"question": "odd tolerance", "kind": "numeric", "tolerance": "about", "answer": "1"},
     ]  # fmt: skip
     questions, aside = load(write_rows(rows), tmp_path)
     assert [q.kind for q in questions] == ["numeric", "choice"]
     assert reasons(aside) == [
         "no_gold", "no_prompt", "has_media", "gold_not_among_options", "several_turns", "not_text",
-        "choices_unreadable", "unknown_kind", "tolerance_unreadable",
+        "choices_unreadable", "unknown_kind", "choices_unreadable", "choices_unreadable",
+        "gold_unparsable", "no_gold", "tolerance_unreadable",
     ]  # fmt: skip
-    assert [row.row for row in aside] == list(range(2, 11))
+    assert [row.row for row in aside] == list(range(2, 15))
     assert json.loads(aside[0].raw) == rows[2]
 
 
@@ -210,7 +215,7 @@ def test_shards_share_out_the_rows_without_loss_or_overlap(write_rows, tmp_path)
     parts = [load(path, tmp_path / str(i), shard=f"{i}/3")[0] for i in (1, 2, 3)]
     prompts = [q.prompt for part in parts for q in part]
     assert sorted(prompts) == [f"{n} + {n}?" for n in range(7)]
-    with pytest.raises(InputError, match="shard cannot be read: '4/3'"):
+    with pytest.raises(SettingsError, match="shard cannot be read: '4/3'"):
         load(path, tmp_path, shard="4/3")
 
 

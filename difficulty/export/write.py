@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 KEPT = """
     SELECT q.*, p.level AS level, p.pass_rate, p.num_samples, p.num_correct, s.position
-    FROM read_parquet($selection) AS s
-    JOIN read_parquet($profile) AS p USING (question_id)
-    JOIN read_parquet($questions) AS q USING (question_id)
+    FROM rows_of($selection) AS s
+    JOIN rows_of($profile) AS p USING (question_id)
+    JOIN rows_of($questions) AS q USING (question_id)
     WHERE s.keep ORDER BY s.position
 """
 ROWS_A_GROUP = 1_000
@@ -51,7 +51,9 @@ def _batch(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
 
 def training_rows(run: store.RunFolder, sampling: SamplingSpec) -> Iterator[TrainingRow]:
     """The kept questions in curriculum order, with the very messages that were sampled."""
-    tables = {name: str(getattr(run, name)) for name in ("selection", "profile", "questions")}
+    tables = {
+        name: store.sql_path(getattr(run, name)) for name in ("selection", "profile", "questions")
+    }
     few_shot = few_shot_messages(sampling)
     for batch in store.stream(store.connect(run), KEPT, tables):
         for values in batch.to_pylist():

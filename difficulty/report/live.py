@@ -23,7 +23,7 @@ class Live:
 
     def say(self, text: str) -> None:
         """One line; nothing in it is taken for markup."""
-        self.console.print(escape(text))
+        self.console.print(escape(printable(text)))
 
     @contextlib.contextmanager
     def bar(self, label: str, total: int) -> Iterator[Update]:
@@ -48,6 +48,13 @@ class Live:
         with progress.Progress(*columns, console=self.console, transient=True) as shown:
             task = shown.add_task(label, total=total or None, note="")
             yield lambda done, note: shown.update(task, completed=done, note=escape(note))
+
+
+def printable(text: str) -> str:
+    """Text of datasets, models and servers without what could drive a terminal."""
+    return "".join(
+        char if char.isprintable() or char in "\n\t" else f"\\x{ord(char):02x}" for char in text
+    )
 
 
 def _plain_lines(say: Callable[[str], None], label: str, total: int) -> Update:

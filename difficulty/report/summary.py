@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from difficulty import levels, store
@@ -142,10 +143,12 @@ class _Queries:
     def __init__(self, run: store.RunFolder) -> None:
         self.connection = store.connect(run)
         for name in ("questions", "set_aside", "grades", "profile", "selection"):
-            self.connection.from_parquet(str(getattr(run, name))).create_view(name)
-        self.connection.from_parquet([str(p) for p in run.completion_parts()]).create_view(
-            "completions"
-        )
+            self._view(name, [getattr(run, name)])
+        self._view("completions", run.completion_parts())
+
+    def _view(self, name: str, paths: list[Path]) -> None:
+        files = [store.sql_path(path) for path in paths]
+        self.connection.from_parquet(files, hive_partitioning=False).create_view(name)
 
     def rows(self, sql: str) -> list[Any]:
         return self.connection.execute(sql).fetchall()
@@ -221,7 +224,8 @@ def _examples(query: _Queries) -> list[Example]:
         FROM chosen AS c JOIN questions AS q USING (question_id)
         JOIN grades AS g USING (question_id)
         JOIN completions AS t USING (question_id, sample_index)
-        GROUP BY ALL ORDER BY c.level, q.kind
+        GROUP BY question_id, c.level, q.kind, q.prompt, q.answer
+        ORDER BY c.level, question_id
     """
     return [
         Example(

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from rich import markup
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from difficulty.report.live import printable
 from difficulty.report.summary import Summary
 
 BAR_WIDTH = 24
+
+
+def escape(text: str) -> str:
+    """Foreign text for the terminal: no markup of ours, no control characters of its own."""
+    return markup.escape(printable(text))
 
 
 def print_summary(summary: Summary, console: Console) -> None:
@@ -153,8 +159,8 @@ def print_audit(found: dict[str, Any], console: Console) -> None:
     )
     for row in found["disagree"]:
         console.print(
-            f"  {escape(str(row['id']))}: expected {row['expected']}, got {row['got']} "
-            f"({escape(row['reason'])})"
+            f"  {escape(str(row['id']))}: expected {escape(str(row['expected']))}, "
+            f"got {row['got']} ({escape(row['reason'])})"
         )
 
 

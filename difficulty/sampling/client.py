@@ -1,40 +1,42 @@
-"""One asynchronous client over any number of OpenAI-compatible servers.
+"""The asynchronous client: every owed sample is drawn once, whatever the servers do.
 
-One request a question with ``n`` = the answers still missing; a shared queue, least requests in
-flight first. What is the row's own fault (400, 413, 422) is recorded once and passed over; a wrong
-key or model (401, 403, 404) stops the run; everything else is retried with backoff.
+One request a question with ``n`` = the answers still missing, topped up until none is. What is the
+row's own fault (400, 413, 422) is recorded once and passed over; a wrong key or model (401, 403,
+404) stops the run; everything else is tried again, on whichever server is free.
 """
 
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from difficulty.errors import ServerError
 from difficulty.run_spec import SamplingSpec
-from difficulty.sampling.protocol import (
-    CONNECT_TIMEOUT_S,
-    Endpoint,
-    Owed,
-    Reply,
-    clean_text,
-    get_json,
-    read_reply,
-    request_body,
-)
+from difficulty.sampling import answers, protocol
+from difficulty.sampling.pool import Endpoint, Pool
+from difficulty.sampling.protocol import Owed, Reply
+from difficulty.sampling.server_set import ServerSet
 from difficulty.schema import Completion
 
 if TYPE_CHECKING:
     import aiohttp
 
-MAX_ATTEMPTS = 6
-FIRST_DELAY_S = 0.5
-LONGEST_DELAY_S = 20.0
+MAX_STRIKES = 6
+"""Tries of one question that arrived at a server and failed there; then the question is failed."""
+MAX_REFUSALS = 20
+"""Refused questions (400) before anything was answered; then it is not the rows' fault."""
+RETRY_S = 0.25
 BYTES_A_MESSAGE = 64
 """Room for the template's own tokens when a prompt's length is bounded from its bytes."""
+QUEUE_S = 300.0
+SECONDS_A_TOKEN = 1.0
+"""Deadline of a request: queueing on a busy server, then a slow but living token a second."""
+MEND_EVERY_S = 2.0
+SILENT_AFTER_S = 180.0
+"""Requests in flight and no token made for this long: the engine is dead behind its address."""
+SILENCE_CHECK_S = 15.0
 
 
 @dataclass(kw_only=True)
@@ -47,67 +49,115 @@ class Progress:
     failed: int = 0
     truncated: int = 0
     retries: int = 0
-    endpoints: list[Endpoint] = field(default_factory=list)
 
 
 class Client:
-    """Draws what is owed from all endpoints and hands each finished request to ``keep``."""
+    """Draws what is owed from all servers and hands each finished request to ``keep``."""
 
     def __init__(
         self,
         *,
         session: aiohttp.ClientSession,
-        endpoints: list[Endpoint],
+        servers: ServerSet,
         sampling: SamplingSpec,
+        pool: Pool,
         keep: Callable[[list[Completion]], None],
-        progress: Progress,
     ) -> None:
         self.session = session
-        self.endpoints = endpoints
+        self.servers = servers
         self.sampling = sampling
+        self.pool = pool
         self.keep = keep
-        self.progress = progress
-        self.deadline_s = 300.0 + 1.0 * sampling.max_tokens
-        """Queueing on a busy server, then a slow but living one token a second."""
-        progress.endpoints = endpoints
+        self.progress = Progress()
+        self._held: list[tuple[Owed, list[int], str]] = []
+        self.deadline_s = QUEUE_S + SECONDS_A_TOKEN * sampling.max_tokens
 
-    async def draw_all(self, owed: Iterator[Owed], *, concurrency: int) -> None:
-        """Draw everything; ``concurrency`` requests in flight for each server.
+    async def draw_all(self, owed: Iterator[Owed]) -> None:
+        """Draw everything.
 
         Raises:
             ServerError: a wrong key or model, or no server left that answers.
         """
-        async with asyncio.TaskGroup() as tasks:
-            for _ in range(concurrency * len(self.endpoints)):
-                tasks.create_task(self._work(owed))
-
-    async def _work(self, owed: Iterator[Owed]) -> None:
-        for question in owed:  # one shared iterator: each worker takes the next question
-            await self.draw(question)
-            self.progress.questions += 1
-
-    async def draw(self, question: Owed) -> None:
-        """Draw the missing samples of one question, topping up until none is missing."""
-        missing = list(question.missing)
-        attempt = stalled = 0
-        problem = await self._too_long(question)
-        while missing and problem is None:
-            attempt += 1
-            reply = await self._request(question, missing, attempt)
-            problem = reply.problem
-            done = [
-                self._completion(question, index, choice, attempt, reply)
-                for index, choice in zip(missing, reply.choices, strict=False)
+        async with asyncio.TaskGroup() as watch:
+            background = [
+                watch.create_task(self._keep_mending()),
+                watch.create_task(self._watch_for_silence()),
             ]
-            self._settle(done)
-            missing = missing[len(done) :]
-            stalled = 0 if done else stalled + 1
-            if missing and problem is None:
-                problem = await self._before_retry(reply, stalled)
-        if problem is not None:
-            self._settle(
-                [self._failure(question, index, max(attempt, 1), problem) for index in missing]
+            async with asyncio.TaskGroup() as tasks:
+                for question in owed:
+                    endpoint = await self.pool.acquire()
+                    tasks.create_task(self._draw(question, endpoint))
+            self._record_held()
+            for task in background:
+                task.cancel()
+
+    def _refused(self, question: Owed, missing: list[int], problem: str) -> None:
+        """Record the row's own fault; but a server that refuses everything refuses us.
+
+        Raises:
+            ServerError: ``MAX_REFUSALS`` refusals and not one answer; none of them is recorded.
+        """
+        if self.pool.num_answers:
+            self._settle_failures(question, missing, problem)
+            return
+        self._held.append((question, missing, problem))
+        if len(self._held) >= MAX_REFUSALS:
+            raise ServerError(
+                f"the server refuses every request, last: {problem}. "
+                "Check the sampling settings, or whether it is a vLLM server at all"
             )
+
+    def _record_held(self) -> None:
+        """Record refusals that came before the first answer, now that there is one, or the end."""
+        while self._held:
+            self._settle_failures(*self._held.pop())
+
+    async def _draw(self, question: Owed, endpoint: Endpoint) -> None:
+        """Draw the missing samples of one question; the first slot is already taken."""
+        missing = list(question.missing)
+        attempt = strikes = 0
+        problem = await self._too_long(question, endpoint)
+        if problem is not None:
+            self.pool.release(endpoint, Reply(server=endpoint.served.address.url, problem=problem))
+            self._settle_failures(question, missing, problem)
+            missing = []
+        while missing:
+            if attempt:
+                endpoint = await self.pool.acquire()
+            attempt += 1
+            reply = await self._request(endpoint, question, missing, attempt)
+            missing = self._settle_choices(question, missing, reply, attempt)
+            strikes += reply.fault == "server"
+            if missing and reply.problem is not None:
+                self._refused(question, missing, reply.problem)
+                missing = []
+            elif missing and await self._gives_up(reply, strikes):
+                problem = f"gave_up: {strikes} tries failed, last: {reply.detail}"
+                self._settle_failures(question, missing, problem)
+                missing = []
+        self.progress.questions += 1
+
+    def _settle_choices(
+        self, question: Owed, missing: list[int], reply: Reply, attempt: int
+    ) -> list[int]:
+        """Keep the answers of a reply; returns the sample indexes still missing."""
+        done = [
+            answers.read_choice(
+                question, index, choice, reply=reply, attempt=attempt, sampling=self.sampling
+            )
+            for index, choice in zip(missing, reply.choices, strict=False)
+        ]
+        self._settle(done)
+        if done and self._held:
+            self._record_held()
+        return missing[len(done) :]
+
+    def _settle_failures(self, question: Owed, missing: list[int], problem: str) -> None:
+        failures = [
+            answers.failure(question, index, problem=problem, sampling=self.sampling)
+            for index in missing
+        ]
+        self._settle(failures)
 
     def _settle(self, completions: list[Completion]) -> None:
         if not completions:
@@ -118,133 +168,113 @@ class Client:
         self.progress.truncated += sum(c.finish_reason == "length" for c in completions)
         self.progress.tokens += sum(c.num_tokens or 0 for c in completions)
 
-    async def _before_retry(self, reply: Reply, stalled: int) -> str | None:
-        """Wait before the next attempt, or say why there is none.
+    async def _gives_up(self, reply: Reply, strikes: int) -> bool:
+        """Wait a little before the next try of a question; true if there should be none.
 
-        Only attempts that bring nothing count: a server that ignores ``n`` is topped up one by one.
+        While no server has answered anything it is an outage, not the question's fault: the pool
+        ends the run, and nothing is recorded.
         """
-        if stalled >= MAX_ATTEMPTS:
-            await self._require_a_living_server()
-            return f"gave_up: {MAX_ATTEMPTS} attempts, last: {reply.fault or 'too few answers'}"
         self.progress.retries += 1
-        if reply.fault is not None:
-            longest = min(LONGEST_DELAY_S, FIRST_DELAY_S * 2**stalled)
-            await asyncio.sleep(random.uniform(longest / 2, longest))
-        return None
+        if strikes >= MAX_STRIKES and self.pool.num_answers:
+            return True
+        if reply.fault == "server":
+            await asyncio.sleep(RETRY_S * min(strikes, MAX_STRIKES))
+        return False
 
-    async def _require_a_living_server(self) -> None:
-        """Stop the run, rather than record failures, when nobody answers any more."""
-        for endpoint in self.endpoints:
-            try:
-                await get_json(self.session, f"{endpoint.url}/models")
-            except ServerError as error:
-                last = error
-            else:
-                return
-        raise ServerError(
-            f"no server is left: {last}. Everything finished is kept; run the same command again"
-        ) from last
+    async def _request(
+        self, endpoint: Endpoint, question: Owed, missing: list[int], attempt: int
+    ) -> Reply:
+        """One request on a slot that is taken; gives the slot back."""
+        post = asyncio.create_task(self._post(endpoint, question, missing, attempt))
+        endpoint.posts.add(post)
+        reply = Reply(server=endpoint.served.address.url, fault="unreachable", detail="cancelled")
+        try:
+            reply = await post
+        except asyncio.CancelledError:
+            own = asyncio.current_task()
+            if own is not None and own.cancelling():
+                post.cancel()
+                raise
+        finally:
+            endpoint.posts.discard(post)
+            self.pool.release(endpoint, reply)
+        return reply
 
-    async def _too_long(self, question: Owed) -> str | None:
+    async def _post(
+        self, endpoint: Endpoint, question: Owed, missing: list[int], attempt: int
+    ) -> Reply:
+        import aiohttp
+
+        served = endpoint.served
+        body = protocol.request_body(
+            served.model, self.sampling, question, missing=missing, attempt=attempt
+        )
+        try:
+            async with self.session.post(
+                protocol.completion_url(served.address, self.sampling),
+                json=body,
+                headers=protocol.headers(served.address),
+                timeout=aiohttp.ClientTimeout(
+                    total=self.deadline_s, sock_connect=protocol.CONNECT_TIMEOUT_S
+                ),
+            ) as answer:
+                return await protocol.read_reply(answer, served.address)
+        except aiohttp.ClientConnectorError as error:
+            return Reply(server=served.address.url, fault="unreachable", detail=str(error))
+        except TimeoutError:
+            detail = f"no answer within {self.deadline_s:.0f} s"
+            return Reply(server=served.address.url, fault="server", detail=detail)
+        except (aiohttp.ClientError, OSError) as error:
+            detail = f"{type(error).__name__}: {error}"
+            return Reply(server=served.address.url, fault="server", detail=detail)
+
+    async def _too_long(self, question: Owed, endpoint: Endpoint) -> str | None:
         """Count the prompt's tokens where its bytes do not already prove that it fits."""
-        endpoint = self.endpoints[0]
-        if endpoint.max_model_len is None:
+        length = endpoint.served.max_model_len
+        if length is None:
             return None
-        room = endpoint.max_model_len - self.sampling.max_tokens
+        room = length - self.sampling.max_tokens
         num_bytes = sum(len(m["content"].encode()) + BYTES_A_MESSAGE for m in question.messages)
         if num_bytes <= room:
             return None
-        count = await self._count_tokens(endpoint, question)
+        count = await protocol.count_tokens(self.session, endpoint.served, self.sampling, question)
         if count is None or count <= room:
             return None
         return (
             f"prompt_too_long: {count} tokens, room for {room} "
-            f"(context {endpoint.max_model_len} - max_tokens {self.sampling.max_tokens})"
+            f"(context {length} - max_tokens {self.sampling.max_tokens})"
         )
 
-    async def _count_tokens(self, endpoint: Endpoint, question: Owed) -> int | None:
-        import aiohttp
+    async def _keep_mending(self) -> None:
+        """Have dead servers replaced, and use the new ones, for as long as the run lasts."""
+        while True:
+            await asyncio.sleep(MEND_EVERY_S)
+            self.pool.mending = await asyncio.to_thread(self.servers.mend)
+            await self.use_addresses()
 
-        body = {"model": endpoint.model, "messages": question.messages}
-        try:
-            async with self.session.post(
-                f"{endpoint.url.removesuffix('/v1')}/tokenize",
-                json=body,
-                timeout=aiohttp.ClientTimeout(total=60),
-            ) as reply:
-                found = await reply.json(content_type=None) if reply.status == 200 else {}
-        except (aiohttp.ClientError, TimeoutError, ValueError, OSError):
-            return None
-        count = found.get("count") if isinstance(found, dict) else None
-        return count if isinstance(count, int) else None
+    async def use_addresses(self) -> None:
+        """Bring the pool in line with the servers that are up now."""
+        now = {address.url: address for address in self.servers.addresses()}
+        for url in set(self.pool.endpoints) - set(now):
+            self.pool.remove(url)
+        for url in set(now) - set(self.pool.endpoints):
+            try:
+                served = await protocol.connect(self.session, now[url], self.sampling.model)
+            except ServerError:
+                continue  # it will be there, or be replaced, the next time we look
+            self.pool.add(served)
 
-    async def _request(self, question: Owed, missing: list[int], attempt: int) -> Reply:
-        endpoint = min(self.endpoints, key=_load)
-        body = request_body(
-            endpoint.model, self.sampling, question, missing=missing, attempt=attempt
-        )
-        endpoint.in_flight += 1
-        try:
-            reply = await self._post(endpoint, body)
-        finally:
-            endpoint.in_flight -= 1
-        endpoint.failures_in_a_row = endpoint.failures_in_a_row + 1 if reply.fault else 0
-        endpoint.num_answers += len(reply.choices)
-        return reply
-
-    async def _post(self, endpoint: Endpoint, body: dict[str, Any]) -> Reply:
-        import aiohttp
-
-        try:
-            async with self.session.post(
-                f"{endpoint.url}/chat/completions",
-                json=body,
-                timeout=aiohttp.ClientTimeout(
-                    total=self.deadline_s, sock_connect=CONNECT_TIMEOUT_S
-                ),
-            ) as answer:
-                return await read_reply(answer, endpoint)
-        except TimeoutError:
-            return Reply(server=endpoint.url, fault=f"no answer within {self.deadline_s:.0f} s")
-        except (aiohttp.ClientError, OSError) as error:
-            return Reply(server=endpoint.url, fault=f"{type(error).__name__}: {error}")
-
-    def _completion(
-        self, question: Owed, index: int, choice: dict[str, Any], attempt: int, reply: Reply
-    ) -> Completion:
-        message = choice["message"]
-        token_ids = choice.get("token_ids")
-        tokens = len(token_ids) if isinstance(token_ids, list) else None
-        if tokens is None and len(reply.choices) == 1:
-            tokens = reply.completion_tokens
-        return Completion(
-            question_id=question.question_id,
-            sample_index=index,
-            text=clean_text(message.get("content")),
-            reasoning=clean_text(message.get("reasoning") or message.get("reasoning_content")),
-            num_tokens=tokens,
-            finish_reason=clean_text(choice.get("finish_reason")),
-            attempt=attempt,
-            max_tokens=self.sampling.max_tokens,
-            server=reply.server,
-            error=None,
-        )
-
-    def _failure(self, question: Owed, index: int, attempt: int, problem: str) -> Completion:
-        return Completion(
-            question_id=question.question_id,
-            sample_index=index,
-            text=None,
-            reasoning=None,
-            num_tokens=None,
-            finish_reason=None,
-            attempt=attempt,
-            max_tokens=self.sampling.max_tokens,
-            server=None,
-            error=problem,
-        )
-
-
-def _load(endpoint: Endpoint) -> int:
-    """Requests in flight, plus a penalty: a failing server is used when the others are busy."""
-    return endpoint.in_flight + 8 * min(endpoint.failures_in_a_row, 8)
+    async def _watch_for_silence(self) -> None:
+        """Find servers that hold requests but make no tokens, and take the requests back."""
+        seen: dict[str, tuple[float | None, float]] = {}
+        while True:
+            await asyncio.sleep(SILENCE_CHECK_S)
+            for url, endpoint in list(self.pool.endpoints.items()):
+                made = await protocol.tokens_made(self.session, endpoint.served.address)
+                now = self.pool.clock()
+                before, since = seen.get(url, (None, now))
+                if made is None or made != before or not endpoint.in_flight:
+                    seen[url] = (made, now)
+                elif now - since > SILENT_AFTER_S:
+                    seen[url] = (made, now)
+                    self.pool.trip(endpoint)

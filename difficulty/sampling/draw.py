@@ -8,21 +8,28 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from difficulty import prompts, store
 from difficulty.errors import DifficultyError, ServerError, SettingsError
 from difficulty.run_spec import FewShotTurn, RunSpec, settings_through
 from difficulty.sampling import protocol
-from difficulty.sampling.client import Client, Progress
+from difficulty.sampling.client import Client
 from difficulty.sampling.journal import Journal, seal
-from difficulty.sampling.servers import running_servers, visible_gpus
+from difficulty.sampling.local_servers import running_local_servers
+from difficulty.sampling.pool import Pool
+from difficulty.sampling.protocol import UnreachableError
+from difficulty.sampling.server_set import Address, GivenServers, ServerSet
+from difficulty.sampling.servers import visible_gpus
 from difficulty.schema import Question
+
+if TYPE_CHECKING:
+    import aiohttp
 
 OWED = """
     SELECT q.*, coalesce(got, []) AS got
-    FROM read_parquet($questions) AS q
-    LEFT JOIN (SELECT question_id, list(sample_index) AS got FROM {done}
+    FROM rows_of($questions) AS q
+    LEFT JOIN (SELECT question_id, list(DISTINCT sample_index) AS got FROM {done}
                WHERE sample_index < $k GROUP BY question_id) USING (question_id)
     WHERE len(coalesce(got, [])) < $k
 """
@@ -30,6 +37,10 @@ NONE_DONE = "(SELECT NULL::VARCHAR AS question_id, NULL::BIGINT AS sample_index 
 REFRESH_S = 0.5
 FINGERPRINT_EDGE = 2**20
 """Bytes hashed at each end of a weights file: enough to tell checkpoints apart, quick at 400 GB."""
+
+GPU_CONCURRENCY = 64
+CPU_CONCURRENCY = 16
+"""Requests in flight a server: with k = 5 that fills vLLM's own batch of 256 on a GPU."""
 
 Update = Callable[[int, str], None]
 
@@ -64,11 +75,14 @@ def _owed_batches(run: store.RunFolder, spec: RunSpec) -> Iterator[Any]:
 
 
 def _owed_query(run: store.RunFolder, spec: RunSpec) -> tuple[str, dict[str, Any]]:
-    parts = [str(part) for part in run.completion_parts()]
-    parameters: dict[str, Any] = {"questions": str(run.questions), "k": spec.sampling.k}
+    parts = [store.sql_path(part) for part in run.completion_parts()]
+    parameters: dict[str, Any] = {"questions": store.sql_path(run.questions), "k": spec.sampling.k}
     if not parts:
         return OWED.format(done=NONE_DONE), parameters
-    return OWED.format(done="read_parquet($parts)"), {**parameters, "parts": parts}
+    return OWED.format(done="rows_of($parts)"), {
+        **parameters,
+        "parts": parts,
+    }
 
 
 def _message(turn: FewShotTurn) -> prompts.Message:
@@ -93,13 +107,24 @@ def draw(
     if total == 0:
         return
     with contextlib.ExitStack() as stack:
-        endpoints = list(spec.server.endpoints) or stack.enter_context(
-            running_servers(spec, run.logs, say=say)
-        )
+        servers = stack.enter_context(open_servers(run, spec, say=say))
         update = stack.enter_context(bar("sampling", total))
         stack.callback(seal, run.completions)
         with _first_of_group():
-            asyncio.run(_draw(run, spec, endpoints, update))
+            asyncio.run(_draw(run, spec, servers, say=say, update=update))
+
+
+@contextlib.contextmanager
+def open_servers(
+    run: store.RunFolder, spec: RunSpec, *, say: Callable[[str], None]
+) -> Iterator[ServerSet]:
+    """The servers that the settings name: given ones, or ones started here."""
+    if spec.server.endpoints:
+        urls = dict.fromkeys(map(protocol.normal_url, spec.server.endpoints))
+        yield GivenServers(given=tuple(Address(url=url) for url in urls))
+        return
+    with running_local_servers(spec, run.logs, say=say) as servers:
+        yield servers
 
 
 @contextlib.contextmanager
@@ -118,49 +143,89 @@ def _leaf(group: BaseException) -> BaseException:
     return _leaf(group.exceptions[0]) if isinstance(group, BaseExceptionGroup) else group
 
 
-async def _draw(run: store.RunFolder, spec: RunSpec, urls: list[str], update: Update) -> None:
-    concurrency = spec.server.concurrency or (64 if spec.server.endpoints or visible_gpus() else 16)
-    async with protocol.open_session(concurrency * len(urls) + 2) as session:
-        endpoints = [await protocol.connect(session, url, spec.sampling.model) for url in urls]
-        _require_room(endpoints, spec)
-        identity = model_identity(endpoints, spec.sampling.model)
+async def _draw(
+    run: store.RunFolder,
+    spec: RunSpec,
+    servers: ServerSet,
+    *,
+    say: Callable[[str], None],
+    update: Update,
+) -> None:
+    pool = Pool(concurrency=_concurrency(spec))
+    async with protocol.open_session() as session:
+        served = await _connect_all(session, servers, spec, say=say)
+        for each in served:
+            pool.add(each)
+        _require_room(served, spec)
+        identity = model_identity(served, spec.sampling.model)
         require_same_model(run, identity)
         header = {"settings": settings_through(spec, "sampling"), "extra": {"model": identity}}
-        progress = Progress()
         with Journal(run.completions, header=header) as journal:
-            drawing = Client(
+            client = Client(
                 session=session,
-                endpoints=endpoints,
+                servers=servers,
                 sampling=spec.sampling,
+                pool=pool,
                 keep=journal.append,
-                progress=progress,
             )
-            show = asyncio.create_task(_show(progress, update))
+            show = asyncio.create_task(_show(client, update))
             try:
-                await drawing.draw_all(owed_questions(run, spec), concurrency=concurrency)
+                await client.draw_all(owed_questions(run, spec))
             finally:
                 show.cancel()
 
 
-async def _show(progress: Progress, update: Update) -> None:
+def _concurrency(spec: RunSpec) -> int:
+    on_cpu_here = not spec.server.endpoints and not visible_gpus()
+    return spec.server.concurrency or (CPU_CONCURRENCY if on_cpu_here else GPU_CONCURRENCY)
+
+
+async def _connect_all(
+    session: aiohttp.ClientSession,
+    servers: ServerSet,
+    spec: RunSpec,
+    *,
+    say: Callable[[str], None],
+) -> list[protocol.Served]:
+    """Every server that answers now; those that do not are looked for again while sampling.
+
+    Raises:
+        ServerError: none answers, or one refuses the key or serves another model.
+    """
+    served: list[protocol.Served] = []
+    absent: list[UnreachableError] = []
+    for address in servers.addresses():
+        try:
+            served.append(await protocol.connect(session, address, spec.sampling.model))
+        except UnreachableError as error:
+            absent.append(error)
+    if not served:
+        raise absent[0] if absent else ServerError("no server is up. Run the same command again")
+    for missing in absent:
+        say(f"going on without it for now: {missing}")
+    return served
+
+
+async def _show(client: Client, update: Update) -> None:
     start = time.monotonic()
     while True:
         await asyncio.sleep(REFRESH_S)
+        progress, endpoints = client.progress, client.pool.endpoints.values()
         samples = max(progress.samples, 1)
-        alive = sum(endpoint.failures_in_a_row == 0 for endpoint in progress.endpoints)
+        alive = sum(not endpoint.broken for endpoint in endpoints)
         update(
             progress.samples,
             f"{progress.questions:,} questions, "
             f"{progress.tokens / (time.monotonic() - start):.0f} tokens/s, "
             f"truncated {progress.truncated / samples:.0%}, "
             f"failed {progress.failed / samples:.0%}, "
-            f"servers {alive}/{len(progress.endpoints)}",
+            f"servers {alive}/{len(endpoints)}",
         )
 
 
-def _require_room(endpoints: list[protocol.Endpoint], spec: RunSpec) -> None:
-    for endpoint in endpoints:
-        length = endpoint.max_model_len
+def _require_room(served: list[protocol.Served], spec: RunSpec) -> None:
+    for each in served:
+        length = each.max_model_len
         if length is not None and length <= spec.sampling.max_tokens:
             raise ServerError(
                 f"max_tokens {spec.sampling.max_tokens} leaves no room for a prompt: the server's "
@@ -168,9 +233,9 @@ def _require_room(endpoints: list[protocol.Endpoint], spec: RunSpec) -> None:
             )
 
 
-def model_identity(endpoints: list[protocol.Endpoint], model: str) -> dict[str, Any]:
+def model_identity(served: list[protocol.Served], model: str) -> dict[str, Any]:
     """Which model answers: served name, context length, vLLM version, and a local folder's hash."""
-    first = endpoints[0]
+    first = served[0]
     return {
         "name": first.model,
         "max_model_len": first.max_model_len,

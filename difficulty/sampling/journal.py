@@ -7,7 +7,6 @@ owed again; since payloads hold no newline, reading resumes at the next line.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import time
@@ -28,11 +27,15 @@ class Journal:
     """Append-only segment of one sampling process. Never reopened: a resume starts a new one."""
 
     def __init__(self, folder: Path, *, header: dict[str, Any]) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / f"journal-{_next_number(folder):06d}.log"
-        self._handle = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND, 0o644)
-        self._synced = time.monotonic()
-        self._write(header)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND
+            self._handle = os.open(self.path, flags, 0o644)
+            self._synced = time.monotonic()
+            self._write(encode(header))
+        except OSError as error:
+            raise store.disk_error(self.path, error) from error
 
     def __enter__(self) -> Journal:
         return self
@@ -55,19 +58,17 @@ class Journal:
             RunError: the disk is full or gone.
         """
         try:
-            for completion in completions:
-                self._write(dataclasses.asdict(completion))
+            self._write(b"".join(encode(vars(completion)) for completion in completions))
             if time.monotonic() - self._synced > SYNC_EVERY_S:
                 os.fsync(self._handle)
                 self._synced = time.monotonic()
         except OSError as error:
             raise store.disk_error(self.path, error) from error
 
-    def _write(self, record: dict[str, Any]) -> None:
-        line = encode(record)
-        written = os.write(self._handle, line)
-        while written < len(line):
-            written += os.write(self._handle, line[written:])
+    def _write(self, lines: bytes) -> None:
+        written = os.write(self._handle, lines)
+        while written < len(lines):
+            written += os.write(self._handle, lines[written:])
 
 
 def encode(record: dict[str, Any]) -> bytes:

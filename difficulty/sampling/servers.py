@@ -1,34 +1,20 @@
-"""Start vLLM servers on this machine, wait for their first token, and leave none behind."""
+"""What a vLLM server is started with, what is checked before, what its log says after."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import importlib.util
 import json
 import os
 import re
-import secrets
 import shutil
-import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from difficulty.errors import ServerError
 from difficulty.run_spec import RunSpec
-from difficulty.sampling import protocol
 
-if TYPE_CHECKING:
-    import aiohttp
-
-START_TIMEOUT_S = 1800.0
-"""Large models take many minutes to load; a server that dies is noticed at once."""
-POLL_S = 0.5
 QUIET_ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
@@ -80,8 +66,10 @@ def engine_installed() -> bool:
     return importlib.util.find_spec("vllm") is not None
 
 
-def server_command(spec: RunSpec, *, port: int, machine: Machine, chance: int) -> list[str]:
-    """The command line of one vLLM server, bound to loopback.
+def server_command(
+    spec: RunSpec, *, port: int, machine: Machine, chance: int, host: str = "127.0.0.1"
+) -> list[str]:
+    """The command line of one vLLM server, bound to loopback unless asked.
 
     ``chance`` seeds the engine: servers, and restarts, must not all draw the same random numbers.
     """
@@ -89,12 +77,14 @@ def server_command(spec: RunSpec, *, port: int, machine: Machine, chance: int) -
     command = [
         *(sys.executable, "-m", "vllm.entrypoints.openai.api_server"),
         *("--model", sampling.model, "--served-model-name", sampling.model),
-        *("--host", "127.0.0.1", "--port", str(port)),
+        *("--host", host, "--port", str(port)),
         *("--tensor-parallel-size", str(server.tensor_parallel_size)),
         *("--generation-config", "vllm", "--enable-prefix-caching", "--seed", str(chance)),
     ]
     if server.max_model_len is not None:
         command += ["--max-model-len", str(server.max_model_len)]
+    if spec.sampling.logprobs is not None:
+        command += ["--max-logprobs", str(max(20, spec.sampling.logprobs))]
     if machine.num_gpus == 0:
         command += ["--dtype", "float32", "--enforce-eager"]
         if spec.sampling.seed is not None:
@@ -171,123 +161,6 @@ def _check_model_folder(model: str, size: int) -> None:
             f"tensor-parallel size {size} does not divide the model's {heads} attention heads. "
             f"Use one of {', '.join(str(n) for n in range(1, heads + 1) if heads % n == 0)}"
         )
-
-
-@dataclass
-class Server:
-    """A started server."""
-
-    process: subprocess.Popen[bytes]
-    url: str
-    log: Path
-
-    def stop(self) -> None:
-        """End the server and everything it started."""
-        if self.process.stdin is not None:
-            self.process.stdin.close()
-        try:
-            self.process.wait(15)
-        except subprocess.TimeoutExpired:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, 9)
-            self.process.wait()
-
-
-@contextlib.contextmanager
-def running_servers(
-    spec: RunSpec, logs: Path, *, say: Callable[[str], None]
-) -> Iterator[list[str]]:
-    """Start the servers that the settings ask for; hand out their addresses; end them afterwards.
-
-    Raises:
-        ServerError: the engine is missing or did not come up; carries the server's own last words.
-    """
-    machine = this_machine()
-    check_before_start(spec, machine)
-    logs.mkdir(parents=True, exist_ok=True)
-    started: list[Server] = []
-    try:
-        for number in range(spec.server.servers):
-            started.append(_start(spec, number, machine, logs))
-        where = f"{machine.num_gpus} GPUs" if machine.num_gpus else f"{machine.num_cores} CPU cores"
-        say(
-            f"starting {len(started)} vLLM server(s), tensor-parallel size "
-            f"{spec.server.tensor_parallel_size}, on {where}; log: {started[0].log}"
-        )
-        begin = time.monotonic()
-        asyncio.run(_wait_for_all(started, spec.sampling.model))
-        say(f"servers answer after {time.monotonic() - begin:.0f} s")
-        yield [server.url for server in started]
-    finally:
-        for server in started:
-            server.stop()
-
-
-def _start(spec: RunSpec, number: int, machine: Machine, logs: Path) -> Server:
-    port = _free_port()
-    environment = server_environment(
-        spec, number=number, machine=machine, gpus=visible_gpus(), cores=usable_cores()
-    )
-    log = logs / f"server-{number}.log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "difficulty.sampling.guard"),
-                *server_command(spec, port=port, machine=machine, chance=secrets.randbits(31)),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env={**without_our_key(os.environ), **environment},
-            start_new_session=True,
-        )
-    return Server(process=process, url=f"http://127.0.0.1:{port}/v1", log=log)
-
-
-def without_our_key(environment: Mapping[str, str]) -> dict[str, str]:
-    """A started server needs no key, and must not print one."""
-    return {key: value for key, value in environment.items() if key != protocol.API_KEY_VARIABLE}
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-async def _wait_for_all(servers: list[Server], model: str) -> None:
-    async with protocol.open_session(len(servers)) as session:
-        for server in servers:
-            await _wait_for_first_token(session, server, model)
-
-
-async def _wait_for_first_token(session: aiohttp.ClientSession, server: Server, model: str) -> None:
-    """A healthy address is not enough: engines can be dead behind one."""
-    import aiohttp
-
-    deadline = time.monotonic() + START_TIMEOUT_S
-    body = {"model": model, "messages": [{"role": "user", "content": "1"}], "max_tokens": 1}
-    while time.monotonic() < deadline:
-        if server.process.poll() is not None:
-            raise ServerError(
-                f"the vLLM server stopped while starting: {last_words(server.log)}. "
-                f"Its whole log: {server.log}"
-            )
-        try:
-            async with session.post(f"{server.url}/chat/completions", json=body) as reply:
-                if reply.status == 200:
-                    return
-                if reply.status < 500 and reply.status != 404:
-                    text = " ".join((await reply.text()).split())[:300]
-                    raise ServerError(
-                        f"the vLLM server refuses a first token: {text}. Log: {server.log}"
-                    )
-        except aiohttp.ClientError:
-            pass
-        await asyncio.sleep(POLL_S)
-    raise ServerError(
-        f"the vLLM server gave no token within {START_TIMEOUT_S:.0f} s. See {server.log}"
-    )
 
 
 EXCEPTION = re.compile(r"(?:^|\] |\) )((?:\w+\.)*\w*(?:Error|Exception): .+)")

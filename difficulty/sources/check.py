@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from difficulty import prompts
-from difficulty.run_spec import SourceSpec
+from difficulty.run_spec import SourceSpec, check_source
 from difficulty.schema import Question
 from difficulty.sources.dataset import find_dataset
 from difficulty.sources.load import read_all
@@ -24,6 +24,7 @@ def check_dataset(dataset: str, source: dict[str, Any], *, template: str) -> dic
     """
     found = find_dataset(dataset, split=source.get("split"))
     spec = SourceSpec(dataset=dataset, sha256=found.sha256, **source)
+    check_source(spec)
     kinds: Counter[str] = Counter()
     sources: Counter[str] = Counter()
     reasons: Counter[str] = Counter()

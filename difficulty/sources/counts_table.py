@@ -22,7 +22,11 @@ def read_counts_table(path: Path) -> Counts:
         )
     if not path.is_file():
         raise InputError(f"table of counts is missing: {path}. Check the path")
-    rows = [row.values for row in READERS[path.suffix](path)]
+    found = list(READERS[path.suffix](path))
+    broken = next((row for row in found if row.problem), None)
+    if broken is not None:
+        raise InputError(f"{path}, row {broken.number}: {broken.problem}. Correct it")
+    rows = [row.values for row in found]
     present = rows[0].keys() if rows else ()
     missing = [name for name in ("num_samples", "num_correct") if name not in present]
     if missing:

@@ -171,8 +171,9 @@ def read_parquet(path: Path) -> Iterator[RawRow]:
             numbers = itertools.count()
             for batch in table.iter_batches(READ_ROWS):
                 yield from (_arrow_row(next(numbers), batch, at) for at in range(batch.num_rows))
-    except pa.ArrowInvalid as error:
-        raise InputError(f"{path} is not a Parquet file: {error}. Check it") from error
+    except (pa.ArrowException, OSError) as error:
+        detail = " ".join(str(error).split())[:200]
+        raise InputError(f"{path} is not a Parquet file: {detail}. Check it") from error
 
 
 def _arrow_row(number: int, batch: Any, at: int) -> RawRow:

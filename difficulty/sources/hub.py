@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ def load(name: str, *, split: str | None) -> HubSet:
     Raises:
         InputError: no such set, no such split, or several splits and none chosen.
     """
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     import datasets
 
     wanted, _, config = name.partition(":")

@@ -15,7 +15,7 @@ from typing import Any
 import difficulty.store as store
 from difficulty.errors import InputError
 from difficulty.grading import check_gold
-from difficulty.run_spec import RunSpec, SourceSpec, settings_through
+from difficulty.run_spec import RunSpec, SourceSpec, parse_shard, settings_through
 from difficulty.schema import Question, SetAside
 from difficulty.sources.columns import ColumnMap, find_columns
 from difficulty.sources.dataset import Dataset, RawRow, find_dataset
@@ -29,17 +29,17 @@ DEDUPLICATE = """
     WITH copies AS (
         SELECT question_id, min(row) AS row, count(*) AS num_copies,
                count(DISTINCT gold) AS num_golds
-        FROM read_parquet($raw) GROUP BY question_id)
+        FROM rows_of($raw) GROUP BY question_id)
     SELECT raw.* EXCLUDE (num_copies), copies.num_copies
-    FROM read_parquet($raw) AS raw JOIN copies USING (question_id, row)
+    FROM rows_of($raw) AS raw JOIN copies USING (question_id, row)
     WHERE num_golds = 1 ORDER BY row
 """
 CONFLICTING = """
     SELECT source, row, raw,
            'conflicting_gold: ' || num_golds || ' golds for one question' AS reason
-    FROM read_parquet($raw) JOIN (
+    FROM rows_of($raw) JOIN (
         SELECT question_id, count(DISTINCT gold) AS num_golds
-        FROM read_parquet($raw) GROUP BY question_id) USING (question_id)
+        FROM rows_of($raw) GROUP BY question_id) USING (question_id)
     WHERE num_golds > 1 ORDER BY row
 """
 
@@ -94,18 +94,6 @@ def _wanted(rows: Iterator[RawRow], source: SourceSpec) -> Iterator[RawRow]:
         return rows
     index, count = parse_shard(source.shard)
     return (row for row in rows if row.number % count == index - 1)
-
-
-def parse_shard(text: str) -> tuple[int, int]:
-    """``"2/8"`` -> (2, 8).
-
-    Raises:
-        InputError: not I/N with 1 <= I <= N.
-    """
-    index, _, count = text.partition("/")
-    if index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count):
-        return int(index), int(count)
-    raise InputError(f"shard cannot be read: {text!r}. Write I/N with I from 1 to N, as in 2/8")
 
 
 def _read(
@@ -174,7 +162,7 @@ def _write_questions(
     run: store.RunFolder, staged: Path, aside: store.TableWriter, stamp: store.Stamp
 ) -> None:
     connection = store.connect(run)
-    raw = {"raw": str(staged)}
+    raw = {"raw": store.sql_path(staged)}
     schema = store.table_schema(Question)
     for batch in store.stream(connection, CONFLICTING, raw):
         aside.write_batch(batch.select(aside.schema.names))

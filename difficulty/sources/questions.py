@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import string
 from typing import Any
 
@@ -94,7 +95,7 @@ def _choices(value: Any) -> tuple[Choice, ...] | None:
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RowProblem(f"choices_unreadable: found {_shown(value)}") from error
     if value is None or value == [] or value == {}:
         return None
@@ -112,6 +113,8 @@ def _labelled(value: Any) -> list[tuple[str, Any]]:
     """Label and text of each option, from the four shapes that public sets use."""
     if isinstance(value, dict):
         if set(value) == {"label", "text"}:
+            if not isinstance(value["label"], list) or not isinstance(value["text"], list):
+                raise RowProblem(f"choices_unreadable: found {_shown(value)}")
             return list(zip(map(str, value["label"]), value["text"], strict=False))
         return [(str(label), text) for label, text in value.items() if text is not None]
     if not isinstance(value, list) or len(value) > len(string.ascii_uppercase):
@@ -141,6 +144,13 @@ def _gold(value: Any, choices: tuple[Choice, ...] | None) -> Any:
 
 
 def _number_text(value: float) -> str:
+    """A number as text; whole ones without a point, whole ones of any size."""
+    if isinstance(value, int):
+        if abs(value) > 10**100:
+            raise RowProblem("gold_unparsable: a whole number of more than 100 digits")
+        return str(value)
+    if not math.isfinite(value):
+        raise RowProblem(f"no_gold: the answer is {value}")
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(value)
 
 
@@ -159,7 +169,9 @@ def _kind(
 
 def _aliases(row: dict[str, Any], columns: ColumnMap) -> list[Any]:
     value = _value(row, columns, "aliases")
-    return value if isinstance(value, list) else []
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
 
 
 def _tolerance(row: dict[str, Any], columns: ColumnMap) -> str | None:

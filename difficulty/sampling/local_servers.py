@@ -1,0 +1,228 @@
+"""vLLM servers on this machine: started together, waited for, restarted, and never left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from difficulty.errors import ServerError
+from difficulty.run_spec import RunSpec
+from difficulty.sampling.protocol import API_KEY_VARIABLE
+from difficulty.sampling.server_set import Address
+from difficulty.sampling.servers import (
+    Machine,
+    check_before_start,
+    last_words,
+    server_command,
+    server_environment,
+    this_machine,
+    usable_cores,
+    visible_gpus,
+)
+
+START_TIMEOUT_S = 1800.0
+"""Large models take many minutes to load; a server that dies is noticed at once."""
+FIRST_TOKEN_TIMEOUT_S = 300.0
+POLL_S = 0.5
+STOP_TIMEOUT_S = 15.0
+MAX_RESTARTS = 3
+"""Of one server in a run: an engine that dies again and again will not get better."""
+
+
+class LocalServer:
+    """One server on this machine, under a guard that ends it when we are gone."""
+
+    def __init__(self, spec: RunSpec, *, number: int, machine: Machine, logs: Path) -> None:
+        self.spec = spec
+        self.number = number
+        self.machine = machine
+        self.logs = logs
+        self.restarts = 0
+        self.ready = False
+        self.start()
+
+    def start(self) -> None:
+        """Start the engine on a port of its own; its output goes to a log of its own."""
+        port = _free_port()
+        self.ready = False
+        self.address = Address(url=f"http://127.0.0.1:{port}/v1")
+        again = f"-restart-{self.restarts}" if self.restarts else ""
+        self.log = self.logs / f"server-{self.number}{again}.log"
+        chance = secrets.randbits(31)
+        command = server_command(self.spec, port=port, machine=self.machine, chance=chance)
+        environment = server_environment(
+            self.spec,
+            number=self.number,
+            machine=self.machine,
+            gpus=visible_gpus(),
+            cores=usable_cores(),
+        )
+        with self.log.open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "difficulty.sampling.guard", *command],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**without_our_key(os.environ), **environment},
+                start_new_session=True,
+            )
+
+    @property
+    def dead(self) -> bool:
+        """Has the engine ended?"""
+        return self.process.poll() is not None
+
+    def look(self) -> None:
+        """See whether it gives tokens by now: a healthy address is not enough.
+
+        Raises:
+            ServerError: it answers, but refuses.
+        """
+        if not self.ready and not self.dead and _listens(self.address):
+            self.ready = _gives_a_token(self.address, self.spec)
+
+    def stop(self) -> None:
+        """End the server and everything it started."""
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        try:
+            self.process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+
+class LocalServers:
+    """The servers of a run on this machine."""
+
+    def __init__(self, spec: RunSpec, *, logs: Path, say: Callable[[str], None]) -> None:
+        self.say = say
+        machine = this_machine()
+        check_before_start(spec, machine)
+        logs.mkdir(parents=True, exist_ok=True)
+        self.servers: list[LocalServer] = []
+        for number in range(spec.server.servers):
+            self.servers.append(LocalServer(spec, number=number, machine=machine, logs=logs))
+        where = f"{machine.num_gpus} GPUs" if machine.num_gpus else f"{machine.num_cores} CPU cores"
+        say(
+            f"starting {len(self.servers)} vLLM server(s), tensor-parallel size "
+            f"{spec.server.tensor_parallel_size}, on {where}; log: {self.servers[0].log}"
+        )
+
+    def addresses(self) -> list[Address]:
+        """Servers that have given a first token and live."""
+        return [server.address for server in self.servers if server.ready and not server.dead]
+
+    def wait(self) -> None:
+        """Wait until every server has given a first token.
+
+        Raises:
+            ServerError: one ended while starting, refuses, or takes too long.
+        """
+        begin = time.monotonic()
+        while len(self.addresses()) < len(self.servers):
+            for server in self.servers:
+                if server.dead:
+                    raise ServerError(
+                        f"the vLLM server stopped while starting: {last_words(server.log)}. "
+                        f"Its whole log: {server.log}"
+                    )
+                server.look()
+            if time.monotonic() - begin > START_TIMEOUT_S:
+                raise ServerError(
+                    f"the vLLM server gave no token within {START_TIMEOUT_S:.0f} s. "
+                    f"See {self.servers[0].log}"
+                )
+            time.sleep(POLL_S)
+        self.say(f"servers answer after {time.monotonic() - begin:.0f} s")
+
+    def mend(self) -> bool:
+        """Restart servers that ended, each a bounded number of times."""
+        for server in self.servers:
+            if server.dead and server.restarts < MAX_RESTARTS:
+                server.restarts += 1
+                self.say(
+                    f"a vLLM server ended ({last_words(server.log)}); restart {server.restarts} "
+                    f"of {MAX_RESTARTS}"
+                )
+                server.start()
+            with contextlib.suppress(ServerError):
+                server.look()
+        return any(not server.dead for server in self.servers)
+
+    def stop(self) -> None:
+        """End them all."""
+        for server in self.servers:
+            server.stop()
+
+
+@contextlib.contextmanager
+def running_local_servers(
+    spec: RunSpec, logs: Path, *, say: Callable[[str], None]
+) -> Iterator[LocalServers]:
+    """Start the servers that the settings ask for; end them afterwards, however we leave.
+
+    Raises:
+        ServerError: the engine is missing or did not come up; carries the server's own last words.
+    """
+    servers = LocalServers(spec, logs=logs, say=say)
+    try:
+        servers.wait()
+        yield servers
+    finally:
+        servers.stop()
+
+
+def without_our_key(environment: Mapping[str, str]) -> dict[str, str]:
+    """A started server needs no key of the user's, and must not print one."""
+    return {key: value for key, value in environment.items() if key != API_KEY_VARIABLE}
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _listens(address: Address) -> bool:
+    """Is anything there yet? Cheap to ask while an engine loads for minutes."""
+    host, _, port = address.url.removeprefix("http://").removesuffix("/v1").partition(":")
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex((host, int(port))) == 0
+
+
+def _gives_a_token(address: Address, spec: RunSpec) -> bool:
+    """Ask for one token; false if the engine is not up yet."""
+    plain = spec.sampling.prompt_style == "plain"
+    prompt = {"prompt": "1"} if plain else {"messages": [{"role": "user", "content": "1"}]}
+    body = json.dumps({"model": spec.sampling.model, "max_tokens": 1, **prompt}).encode()
+    request = urllib.request.Request(
+        f"{address.url}/{'completions' if plain else 'chat/completions'}",
+        data=body,
+        headers={"Content-Type": "application/json"},
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=FIRST_TOKEN_TIMEOUT_S):
+            return True
+    except urllib.error.HTTPError as error:
+        if error.code >= 500 or error.code == 404:
+            return False
+        text = " ".join(error.read(2000).decode("utf-8", "replace").split())[:300]
+        raise ServerError(
+            f"the vLLM server refuses a first token: {text}. Check --model and --prompt-style"
+        ) from error
+    except OSError:
+        return False

@@ -1,0 +1,305 @@
+"""Servers on Ray: the pure parts, then a real local cluster that loses a node."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from conftest import make_spec
+from test_engine import tiny_llama  # noqa: F401 (a fixture)
+from test_servers import marked, wait_until
+
+from difficulty.errors import ServerError
+from difficulty.run_spec import ServerSpec
+from difficulty.sampling import ray_cluster, ray_node
+from difficulty.sampling.ray_servers import running_ray_servers
+from difficulty.sampling.servers import Machine, engine_installed
+
+GPUS = Machine(num_gpus=4, num_cores=64, memory_gib=512)
+CORES = Machine(num_gpus=0, num_cores=8, memory_gib=64)
+
+
+def spec_of(model="org/model", **server):
+    return make_spec(sampling={"model": model, "max_tokens": 8}, server=ServerSpec(**server))
+
+
+def test_a_server_takes_its_gpus_and_a_core_or_a_core_a_rank():
+    spec = spec_of(tensor_parallel_size=4)
+    assert ray_cluster.bundle(spec, has_gpus=True) == {"GPU": 4, "CPU": 1}
+    assert ray_cluster.bundle(spec, has_gpus=False) == {"CPU": 4}
+
+
+def test_a_server_never_spans_two_nodes():
+    nodes = [{"GPU": 8.0, "CPU": 64.0}, {"GPU": 6.0, "CPU": 64.0}, {"CPU": 64.0}]
+    assert ray_cluster.num_places(nodes, {"GPU": 4, "CPU": 1}) == 3
+    with pytest.raises(ServerError, match="no node .* of 16 GPU and 1 CPU: the most .* is 8 GPU"):
+        ray_cluster.num_places(nodes, {"GPU": 16, "CPU": 1})
+
+
+def test_the_server_listens_at_its_nodes_address_and_the_key_is_not_in_its_command():
+    command = ray_node.node_command(
+        spec_of("m"), "/shared/m", host="10.0.0.7", port=81, machine=GPUS
+    )
+    text = " ".join(command)
+    assert "--host 10.0.0.7 --port 81" in text
+    assert "--model /shared/m --served-model-name m" in text
+    assert "127.0.0.1" not in text
+    assert "--api-key" not in text
+
+
+def test_gpus_are_left_as_ray_assigned_them():
+    environment = ray_node.node_environment(spec_of(servers=9), index=8, count=9, machine=GPUS)
+    assert "CUDA_VISIBLE_DEVICES" not in environment
+    assert environment["VLLM_NO_USAGE_STATS"] == "1"
+
+
+def test_servers_that_share_a_machine_share_its_cores(monkeypatch):
+    monkeypatch.setattr(ray_node, "usable_cores", lambda: list(range(8)))
+    spec = spec_of(servers=5, tensor_parallel_size=2)  # five in the cluster, two on this machine
+    binds = [
+        ray_node.node_environment(spec, index=index, count=2, machine=CORES)[
+            "VLLM_CPU_OMP_THREADS_BIND"
+        ]
+        for index in (0, 1)
+    ]
+    assert binds == ["0,1|2,3", "4,5|6,7"]
+
+
+def test_an_address_without_a_cluster_is_one_line_at_once(tmp_path):
+    pytest.importorskip("ray", reason="Ray is missing: install difficulty-profiler[ray]")
+    begin = time.monotonic()
+    with (
+        pytest.raises(ServerError, match="no Ray cluster can be joined at 127.0.0.1:9: .*refused"),
+        running_ray_servers(spec_of(), tmp_path, address="127.0.0.1:9", say=print),
+    ):
+        pass
+    assert time.monotonic() - begin < 20
+
+
+PARENT = """
+import subprocess, sys, tempfile, time
+from difficulty.sampling.ray_node import start_guarded
+sleep = "import time; time.sleep(600)  # MARK"
+child = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {sleep!r}]); {sleep}"
+print(start_guarded([sys.executable, "-c", child], {}, tempfile.TemporaryFile()).pid, flush=True)
+time.sleep(600)
+"""
+
+
+def test_an_actor_that_ends_the_way_ray_ends_it_leaves_no_server_behind():
+    """Ray's worker kills its direct children, then itself: our guard has to outlive that."""
+    mark = f"ray-guard-test-{os.getpid()}"
+    actor = subprocess.Popen(
+        [sys.executable, "-c", PARENT.replace("MARK", mark)], stdout=subprocess.PIPE
+    )
+    direct_child = int(actor.stdout.readline())
+    wait_until(lambda: len(marked(mark)) >= 5)
+    os.kill(direct_child, signal.SIGKILL)
+    actor.kill()
+    actor.wait()
+    actor.stdout.close()
+    wait_until(lambda: not marked(mark))
+
+
+needs_ray = [
+    pytest.mark.ray,
+    pytest.mark.filterwarnings("ignore::Warning:ray"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.skipif(
+        not engine_installed(), reason="vLLM cannot run: make setup chose no engine"
+    ),
+]
+OBJECT_STORE = 80 * 2**20
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A head without cores and two nodes of one core, which notice a dead node within seconds."""
+    pytest.importorskip("ray", reason="Ray is missing: install difficulty-profiler[ray]")
+    from ray.cluster_utils import Cluster
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        health = {
+            "health_check_initial_delay_ms": 0, "health_check_period_ms": 500,
+            "health_check_failure_threshold": 5,
+        }  # fmt: skip
+        head = {"num_cpus": 0, "include_dashboard": False, "_system_config": health}
+        made = Cluster(
+            initialize_head=True, head_node_args={"object_store_memory": OBJECT_STORE, **head}
+        )
+        try:
+            made.small = [add_node(made) for _ in range(2)]
+            yield made
+        finally:
+            made.shutdown()
+
+
+def add_node(cluster):
+    return cluster.add_node(num_cpus=1, object_store_memory=OBJECT_STORE)
+
+
+def ask(address, number, *, key=None):
+    body = {
+        "model": ask.model, "max_tokens": 8,
+        "messages": [{"role": "user", "content": f"What is {number} + {number}?"}],
+    }  # fmt: skip
+    request = urllib.request.Request(
+        f"{address.url}/chat/completions",
+        data=json.dumps(body).encode(),
+        headers={
+            "Content-Type": "application/json",
+            "Authorization": f"Bearer {key or address.api_key}",
+        },
+    )
+    with urllib.request.urlopen(request, timeout=60) as reply:
+        return json.loads(reply.read())["choices"][0]["message"]["content"]
+
+
+class Asker:
+    """Keeps two requests in flight; one that fails is asked again elsewhere."""
+
+    def __init__(self, servers):
+        self.servers, self.answered, self.failed = servers, [], 0
+        self.stop = threading.Event()
+        self.threads = [threading.Thread(target=self.work, args=(n,)) for n in range(2)]
+
+    def work(self, number):
+        while not self.stop.is_set():
+            up = self.servers.addresses()
+            address = up[number % len(up)]
+            try:
+                ask(address, number)
+            except OSError:
+                self.failed += 1
+                time.sleep(0.2)
+            else:
+                self.answered.append(address.url)
+                number += 1
+                time.sleep(0.2)  # the cores are needed to start the replacement
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+
+
+def mend_until(servers, condition, seconds):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert servers.mend(), "no server is up or coming"
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.5)
+
+
+def groups_of(folder):
+    """Process groups of the guards that serve this folder: the engine hides its command line."""
+    found = subprocess.run(
+        ["pgrep", "-f", f"sampling.guard.*{folder}"], capture_output=True, text=True, check=False
+    )
+    return {os.getpgid(int(pid)) for pid in found.stdout.split()}
+
+
+def living(groups):
+    found = subprocess.run(["ps", "-eo", "pgid="], capture_output=True, text=True, check=True)
+    return groups & {int(group) for group in found.stdout.split()}
+
+
+def places_of(secret, *folders):
+    """Where a secret can be read: files of these folders, or any command line."""
+    files = [path for folder in folders for path in Path(folder).rglob("*") if path.is_file()]
+    lines = list(Path("/proc").glob("[0-9]*/cmdline"))
+    return [path for path in [*files, *lines] if secret in read(path)]
+
+
+def read(path):
+    try:
+        return path.read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def with_marks(marks):
+    def apply(test):
+        for mark in marks:
+            test = mark(test)
+        return test
+
+    return apply
+
+
+@with_marks(needs_ray)
+def test_a_lost_node_takes_only_its_server_and_a_new_node_brings_it_back(
+    cluster,
+    tiny_llama,  # noqa: F811
+    tmp_path,
+):
+    ask.model = str(tiny_llama)
+    spec = spec_of(str(tiny_llama), servers=2, max_model_len=256)
+    said, begin = [], time.monotonic()
+
+    def say(line):
+        said.append(f"{time.monotonic() - begin:.0f} s: {line}")
+
+    running = running_ray_servers(spec, tmp_path / "logs", address=cluster.address, say=say)
+    with running as servers:
+        first = servers.addresses()
+        groups = groups_of(tiny_llama)
+        assert len({address.url for address in first}) == 2
+        assert len({address.api_key for address in first}) == 2
+        assert not any("127.0.0.1" in address.url for address in first)
+        for key in ("wrong", first[1].api_key):
+            with pytest.raises(urllib.error.HTTPError, match="401"):
+                ask(first[0], 1, key=key)
+        with Asker(servers) as asker:
+            time.sleep(2)
+            cluster.remove_node(cluster.small.pop(), allow_graceful=False)
+            mend_until(servers, lambda: len(servers.addresses()) == 1, 60)
+            survivor = servers.addresses()[0]
+            before = asker.answered.count(survivor.url)
+            mend_until(servers, lambda: asker.answered.count(survivor.url) > before + 4, 60)
+            cluster.small.append(add_node(cluster))
+            mend_until(servers, lambda: len(servers.addresses()) == 2, 300)
+            replaced = next(a for a in servers.addresses() if a != survivor)
+            assert replaced not in first
+            mend_until(servers, lambda: replaced.url in asker.answered, 60)
+        groups |= groups_of(tiny_llama)
+        keys = [address.api_key for address in (*first, replaced)]
+        session = cluster.head_node.get_session_dir_path()
+        assert [places_of(key, tmp_path, session) for key in keys] == [[], [], []]
+    assert len(groups) == 3
+    assert not living(groups)
+    assert any("is lost" in line for line in said), said
+    assert any("answers again" in line for line in said), said
+    logs = sorted(path.name for path in (tmp_path / "logs").iterdir())
+    assert len(logs) == 3
+    assert logs[:1] == ["server-0-restart-1.log"] or logs[-1] == "server-1-restart-1.log"
+    assert "Application startup complete" in read(tmp_path / "logs" / logs[0])
+
+
+@with_marks(needs_ray)
+def test_an_engine_that_cannot_start_on_its_node_says_why_here(
+    cluster,
+    tiny_llama,  # noqa: F811
+    tmp_path,
+):
+    spec = spec_of(str(tiny_llama), max_model_len=999999)
+    with (
+        pytest.raises(ServerError, match="stopped while starting: .*max_model_len") as raised,
+        running_ray_servers(spec, tmp_path, address=cluster.address, say=print),
+    ):
+        pass
+    assert "\n" not in str(raised.value)
+    assert not groups_of(tiny_llama)
