@@ -38,8 +38,10 @@ from difficulty.cli_options import (
 from difficulty.run_commands import (
     console,
     end_on_error,
+    merge_into,
     print_json,
     profile_run,
+    redo_run,
     refresh_run,
     run_stage,
     summary_json,
@@ -164,13 +166,20 @@ def profile(
         ),
     }  # fmt: skip
     folder = run or default_run(dataset, model)
-    profile_run(folder, dataset, model, overrides, as_json=as_json)
+    profile_run(folder, dataset, model, overrides, as_json=as_json, like=like)
 
 
 @app.command(epilog="Example: difficulty sample /tmp/demo --endpoint http://127.0.0.1:8000")
 def sample(
     run: RunArgument,
     k: Annotated[int | None, typer.Option(help="Draw more answers a question than so far.")] = None,
+    redo: Annotated[
+        str | None,
+        typer.Option(help="failed: only these samples; truncated: all k of each such question."),
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(help="The larger limit that --redo truncated draws under.")
+    ] = None,
     endpoint: EndpointOption = None,
     servers: ServersOption = None,
     tensor_parallel_size: TensorParallelOption = None,
@@ -179,7 +188,11 @@ def sample(
     vllm_arg: VllmArgOption = None,
     as_json: Json = False,
 ) -> None:
-    """Draw the answers that a run still lacks."""
+    """Draw the answers that a run still lacks, or draw failed or truncated ones again."""
+    if max_tokens is not None and redo != "truncated":
+        raise typer.BadParameter("goes with --redo truncated", param_hint="--max-tokens")
+    if redo is not None:
+        redo_run(run, redo, max_tokens)
     server = server_options(
         endpoint, servers, tensor_parallel_size, max_model_len, concurrency, vllm_arg
     )
@@ -330,6 +343,18 @@ def check(
         print_json(found)
     else:
         print_check(found, console())
+
+
+@app.command(epilog="Example: difficulty merge runs/part-1 runs/part-2 --run runs/whole")
+def merge(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Finished runs of one spec.")
+    ],
+    run: Annotated[Path, typer.Option(metavar="DIR", help="The merged run's new folder.")],
+    as_json: Json = False,
+) -> None:
+    """Merge runs over parts of a set (array jobs, --shard I/N) into one, and finish it."""
+    merge_into(runs, run, as_json=as_json)
 
 
 @app.command(epilog="Example: difficulty audit-grader tests/cases/grader_cases.jsonl --json")

@@ -28,7 +28,13 @@ INTERRUPTED = 130
 
 
 def profile_run(
-    folder: Path, dataset: str, model: str, overrides: Overrides, *, as_json: bool
+    folder: Path,
+    dataset: str,
+    model: str,
+    overrides: Overrides,
+    *,
+    as_json: bool,
+    like: Path | None = None,
 ) -> None:
     """Run all stages in ``folder`` and print the summary."""
     from difficulty import stages
@@ -37,7 +43,7 @@ def profile_run(
     from difficulty.store import RunFolder
 
     run = RunFolder(folder)
-    with starting_run(run, dataset, model, overrides) as spec:
+    with starting_run(run, dataset, model, overrides, like=like) as spec:
         stages.profile(run, spec, live_display())
         summary = summarize(run, spec)
     if as_json:
@@ -46,22 +52,71 @@ def profile_run(
         print_summary(summary, console())
 
 
+def merge_into(folders: list[Path], target: Path, *, as_json: bool) -> None:
+    """Merge finished runs into a new one, run the stages after sampling, print the summary."""
+    from difficulty import stages
+    from difficulty.lock import locked
+    from difficulty.merge import merge_runs
+    from difficulty.report.summary import summarize
+    from difficulty.report.terminal import print_summary
+    from difficulty.store import RunFolder, load_spec
+
+    parts, run = [RunFolder(folder) for folder in folders], RunFolder(target)
+    for part in parts:
+        load_spec(part)
+    with locked(target):
+        spec = merge_runs(parts, run)
+        stages.profile(run, spec, live_display())
+        summary = summarize(run, spec)
+    if as_json:
+        print_json(summary_json(run, summary))
+    else:
+        print_summary(summary, console())
+
+
+def redo_run(folder: Path, what: str, max_tokens: int | None) -> None:
+    """Take failed or truncated samples out of a run, so that ``sample`` draws them again."""
+    from difficulty.errors import SettingsError
+    from difficulty.lock import locked
+    from difficulty.runs import change_run, with_larger_limit
+    from difficulty.sampling.journal import seal
+    from difficulty.sampling.redo import start_redo
+    from difficulty.store import RunFolder, load_spec
+
+    run = RunFolder(folder)
+    spec = load_spec(run)
+    if what not in ("failed", "truncated"):
+        raise SettingsError(f"cannot redo {what!r}. Choose failed or truncated")
+    with locked(folder):
+        if what == "truncated":
+            change_run(run, with_larger_limit(spec, max_tokens))
+        seal(run.completions)
+        count = start_redo(run, "failed" if what == "failed" else "truncated")
+        live_display().say(f"{count:,} samples will be drawn again ({what})")
+
+
 @contextmanager
 def starting_run(
-    run: RunFolder, dataset: str, model: str, overrides: Overrides
+    run: RunFolder, dataset: str, model: str, overrides: Overrides, *, like: Path | None = None
 ) -> Iterator[RunSpec]:
     """Hold a run's lock with its settings on disk; bad input is refused before a folder is made.
+
+    ``like`` is a trainer's config that the settings must agree with.
 
     Raises:
         InputError: the dataset is not there.
         SettingsError: settings that cannot work, or other ones than the run was made with.
         RunError: another process works on the run.
     """
+    from difficulty.like import check_like
     from difficulty.lock import locked
     from difficulty.runs import find_run_dataset, plan_run, save_run
 
     found = find_run_dataset(run, dataset, overrides)
-    plan_run(run, dataset, found, model, overrides)
+    plan = plan_run(run, dataset, found, model, overrides)
+    if like is not None:
+        for warning in check_like(like, plan):
+            live_display().say(f"! {warning}")
     with locked(run.root):
         spec = plan_run(run, dataset, found, model, overrides)
         save_run(run, spec)

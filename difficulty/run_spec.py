@@ -62,6 +62,8 @@ class SamplingSpec:
     repetition_penalty: float = 1.0
     max_tokens: int = 2048
     """New tokens an answer."""
+    earlier_max_tokens: tuple[int, ...] = ()
+    """Limits that samples kept from before a ``--redo truncated`` were drawn under."""
     stop: tuple[str, ...] = ()
     seed: int | None = None
     """Null: the server's own chance, which samples fastest. A number: each request is seeded with a

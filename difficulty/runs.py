@@ -91,6 +91,22 @@ def _require_trainers(stated: Overrides) -> None:
         find_trainer(trainer)
 
 
+def with_larger_limit(spec: RunSpec, max_tokens: int | None) -> Overrides:
+    """What changes for ``--redo truncated``: a larger limit, the old one kept on record.
+
+    Raises:
+        SettingsError: no limit given, or none that is larger.
+    """
+    before = spec.sampling.max_tokens
+    if max_tokens is None or max_tokens <= before:
+        raise SettingsError(
+            f"redo truncated needs a larger limit: found {max_tokens}, the answers were cut at "
+            f"{before}. Give --max-tokens {2 * before}, say"
+        )
+    earlier = dict.fromkeys((*spec.sampling.earlier_max_tokens, before))
+    return {"sampling": {"max_tokens": max_tokens, "earlier_max_tokens": tuple(earlier)}}
+
+
 def save_run(run: RunFolder, spec: RunSpec) -> None:
     """Write run.toml if it does not say this already."""
     if not run.spec_file.exists() or store.load_spec(run) != spec:
@@ -128,7 +144,10 @@ def refuse_other_sampling(run: RunFolder, spec: RunSpec) -> None:
         for key in run_spec.MAY_GROW:
             if _grew(before.get(key), after.get(key)):
                 before[key] = now[key] = None
-        if before and before != now:
+        if before.get("sampling.max_tokens") in spec.sampling.earlier_max_tokens:
+            before["sampling.max_tokens"] = now["sampling.max_tokens"]
+        before["sampling.earlier_max_tokens"] = now["sampling.earlier_max_tokens"]
+        if stamp is not None and before != now:
             raise SettingsError(
                 f"run {run} was made with other settings: "
                 f"{run_spec.describe_differences(before, now)}. "

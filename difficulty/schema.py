@@ -188,8 +188,8 @@ class SetAside:
     """A row of the dataset that is no question of this run, kept with the reason."""
 
     source: str
-    row: int
-    """Row number in the dataset, from 0."""
+    row: int | None
+    """Row number in the dataset, from 0; null for golds found to conflict when runs are merged."""
     reason: str
     """A name such as ``no_gold``, then what was found."""
     raw: str

@@ -69,8 +69,10 @@ def sample(run: RunFolder, spec: RunSpec, live: Live) -> None:
     """questions.parquet -> completions/: k answers a question, failures recorded as such."""
     from difficulty.sampling.draw import draw, num_owed
     from difficulty.sampling.journal import seal
+    from difficulty.sampling.redo import finish_redo
 
     seal(run.completions)
+    finish_redo(run)
     refuse_other_sampling(run, spec)
     prepare(run, spec, live)
     wanted = store.num_rows(run.questions) * spec.sampling.k

@@ -178,6 +178,17 @@ class TableWriter:
         self._writing.__exit__(*failure)
 
 
+def rewrite(path: Path, batches: Iterable[pa.RecordBatch]) -> None:
+    """Replace the rows of a table under the same settings, whole or not at all."""
+    import pyarrow.parquet as pq
+
+    stamp = read_stamp(path)
+    schema = pq.read_schema(path).remove_metadata()
+    with TableWriter(path, schema, stamp) as table:
+        for batch in batches:
+            table.write_batch(batch)
+
+
 def _now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 

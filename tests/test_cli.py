@@ -9,7 +9,7 @@ from conftest import ROOT
 
 COMMANDS = (
     "profile", "sample", "grade", "bucket", "select", "forecast", "export", "report", "check",
-    "audit-grader", "doctor",
+    "merge", "audit-grader", "doctor",
 )  # fmt: skip
 SPECIALIST = [636, 216, 180, 223, 294, 2164]
 """Questions by right answers of five, published for the specialist-exam set."""

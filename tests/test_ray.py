@@ -280,7 +280,7 @@ def test_a_lost_node_takes_only_its_server_and_a_new_node_brings_it_back(
         session = cluster.head_node.get_session_dir_path()
         assert [places_of(key, tmp_path, session) for key in keys] == [[], [], []]
     assert len(groups) == 3
-    assert not living(groups)
+    wait_until(lambda: not living(groups))
     assert any("is lost" in line for line in said), said
     assert any("answers again" in line for line in said), said
     logs = sorted(path.name for path in (tmp_path / "logs").iterdir())
