@@ -1,7 +1,11 @@
 """Against real vLLM servers: the demo's model on one rank, a tiny Llama on two."""
 
 import json
+import os
+import signal
 import subprocess
+import sys
+import time
 
 import pytest
 from conftest import ROOT
@@ -93,6 +97,49 @@ def test_two_tensor_parallel_ranks_serve_one_model(tiny_llama, sums, tmp_path):
     outcomes = {row.outcome for row in store.read_rows(run.grades, Grade)}
     assert not outcomes & {"failed", "grader_error"}
     assert len(list(store.read_rows(run.questions, Question))) == 12
+
+
+def test_a_killed_engine_is_restarted_and_loses_nothing(tiny_llama, sums, tmp_path):
+    run = store.RunFolder(tmp_path / "run")
+    profile = subprocess.Popen(
+        [sys.executable, "-m", "difficulty.cli", "profile", str(sums), "--model", str(tiny_llama),
+         "--run", str(run.root), "--k", "16", "--max-tokens", "160", "--max-model-len", "256",
+         "--template", "bare-v1", "--concurrency", "2"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while profile.poll() is None and not journalled(run):
+        time.sleep(0.05)
+    (engine,) = children_named(profile.pid, "VLLM::EngineCore")
+    os.kill(engine, signal.SIGKILL)
+    _, errors = profile.communicate(timeout=300)
+    assert profile.returncode == 0, errors
+    assert "a vLLM server ended" in errors
+    assert "restart 1 of 3" in errors
+    rows = completions(run)
+    assert len({(row.question_id, row.sample_index) for row in rows}) == len(rows) == 12 * 16
+    assert all(row.error is None for row in rows)
+    assert len({row.server for row in rows}) == 2
+
+
+def journalled(run):
+    """Has an answer been written by now?"""
+    return any(path.read_bytes().count(b"\n") > 1 for path in run.completions.glob("*.log"))
+
+
+def children_named(pid, name):
+    """Descendants of a process by the name they gave themselves."""
+    found = subprocess.run(
+        ["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+    ).stdout
+    rows = [
+        (int(child), int(parent), args)
+        for child, parent, args in (line.split(None, 2) for line in found.splitlines())
+    ]
+    mine, grew = {pid}, True
+    while grew:
+        more = {p for p, parent, _ in rows if parent in mine} - mine
+        mine, grew = mine | more, bool(more)
+    return [p for p, _, args in rows if p in mine and args.startswith(name)]
 
 
 def test_an_engine_that_cannot_start_says_why_and_leaves_nothing(tiny_llama, sums, tmp_path):

@@ -212,6 +212,18 @@ def test_files_of_a_selection_that_is_no_more_are_removed(finished, live):
     assert any("no training files: nothing to train on" in line for line in live.lines)
 
 
+@pytest.mark.parametrize("alike", [True, False])
+def test_long_answers_that_are_all_alike_raise_the_alarm(sums, tmp_path, live, serve, alike):
+    text = "word " * 40
+    url, _ = serve(answer=lambda messages, chooser: text if alike else text + str(chooser.random()))
+    run = store.RunFolder(tmp_path / "run")
+    overrides = {"sampling": {"template": "bare-v1"}, "server": {"endpoints": (url,)}}
+    spec = start_run(run, str(sums), "scripted", overrides)
+    stages.profile(run, spec, live)
+    found = [text for text in summarize(run, spec).warnings if "not independent" in text]
+    assert len(found) == alike
+
+
 def test_a_run_folder_may_be_called_anything(sums, tmp_path, live, serve):
     url, _ = serve()
     for name in ("source=evil", "question_id=3", "run[1]", "run1", "a b*?", "日本", "it's"):

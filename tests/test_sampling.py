@@ -228,6 +228,17 @@ def test_a_larger_k_draws_only_what_is_missing(sums, tmp_path, live, serve):
     assert [body["n"] for body in script.requests] == [3] * 12 + [2] * 12
 
 
+def test_the_longest_expected_answers_are_drawn_first(sums, tmp_path, live, serve):
+    url, script = serve(
+        answer=lambda messages, chooser: "w " * int(messages[-1]["content"].split()[2])
+    )
+    run_sample(sums, tmp_path, live, url, k=2, concurrency=1)
+    script.requests.clear()
+    run_sample(sums, tmp_path, live, url, k=3, concurrency=1)
+    asked = [int(body["messages"][-1]["content"].split()[2]) for body in script.requests]
+    assert asked == sorted(asked, reverse=True)
+
+
 def test_another_model_on_the_same_run_is_refused(sums, tmp_path, live, serve):
     url, script = serve()
     run_sample(sums, tmp_path, live, url, k=3)

@@ -104,6 +104,23 @@ def test_a_machine_without_the_engine_is_told_what_to_do(monkeypatch):
         servers.check_before_start(spec_of(), LAPTOP)
 
 
+def test_weights_that_do_not_fit_are_refused_with_the_size_that_does(tmp_path, monkeypatch):
+    monkeypatch.setattr(servers, "weights_gib", lambda model: 140.0)
+    box = Machine(num_gpus=8, num_cores=64, memory_gib=512, gpu_memory_gib=80.0)
+    monkeypatch.setattr(servers, "engine_installed", lambda: True)
+    with pytest.raises(ServerError, match="weights take 140 GiB. Use --tensor-parallel-size 2"):
+        servers.check_before_start(spec_of(), box)
+    servers.check_before_start(spec_of(tensor_parallel_size=2), box)
+
+
+def test_idle_gpus_are_mentioned_with_the_option_that_uses_them():
+    assert servers.idle_gpus_hint(spec_of(tensor_parallel_size=2), BOX) == (
+        "6 GPUs stay idle; --servers 4 would use them"
+    )
+    assert servers.idle_gpus_hint(spec_of(servers=8), BOX) is None
+    assert servers.idle_gpus_hint(spec_of(), LAPTOP) is None
+
+
 def test_the_last_error_of_a_log_is_what_a_person_sees(tmp_path):
     log = tmp_path / "server.log"
     log.write_text(

@@ -15,6 +15,9 @@ from difficulty.schema import OUTCOMES
 
 TRUNCATED_SHARE = 0.05
 """Above this share of cut answers, levels say more about the token limit than about the model."""
+LONG_ANSWER = 32
+"""Tokens from which on equal answers are no coincidence at a temperature above 0."""
+IDENTICAL_SHARE = 0.2
 EXAMPLES_A_LEVEL = 2
 TEXT_SHOWN = 600
 
@@ -133,7 +136,10 @@ def summarize(run: store.RunFolder, spec: RunSpec) -> Summary:
         ),
         exports=_exports(run, spec),
         examples=_examples(query),
-        warnings=_warnings(outcomes, counts, forecast, num_kept),
+        warnings=[
+            *_warnings(outcomes, counts, forecast, num_kept),
+            *_identical_warning(query, spec.sampling.temperature),
+        ],
     )
 
 
@@ -238,6 +244,22 @@ def _examples(query: _Queries) -> list[Example]:
 def _pair(value: Any) -> tuple[str, str]:
     first, second = value.values() if isinstance(value, dict) else value
     return str(first), str(second)
+
+
+def _identical_warning(query: _Queries, temperature: float) -> list[str]:
+    """Independent draws of long answers are hardly ever alike to the byte."""
+    sql = f"""
+        SELECT count(*) FILTER (texts = 1), count(*) FROM (
+            SELECT count(DISTINCT text) AS texts FROM completions WHERE text IS NOT NULL
+            GROUP BY question_id HAVING count(*) > 1 AND avg(num_tokens) >= {LONG_ANSWER})
+    """
+    alike, all_long = query.rows(sql)[0]
+    if temperature == 0 or all_long < 5 or alike <= IDENTICAL_SHARE * all_long:
+        return []
+    return [
+        f"{alike:,} of {all_long:,} questions with long answers got the same answer to the byte "
+        "each time: the draws are not independent. Check the server's cache and seeds"
+    ]
 
 
 def _warnings(

@@ -29,12 +29,17 @@ if TYPE_CHECKING:
 OWED = """
     SELECT q.*, coalesce(got, []) AS got
     FROM rows_of($questions) AS q
-    LEFT JOIN (SELECT question_id, list(DISTINCT sample_index) AS got FROM {done}
-               WHERE sample_index < $k GROUP BY question_id) USING (question_id)
+    LEFT JOIN (SELECT question_id, list(DISTINCT sample_index) AS got,
+                      avg(num_tokens) AS expected_tokens
+               FROM rows_of($parts) WHERE sample_index < $k GROUP BY question_id)
+        USING (question_id)
     WHERE len(coalesce(got, [])) < $k
+    ORDER BY expected_tokens DESC NULLS FIRST
 """
-NONE_DONE = "(SELECT NULL::VARCHAR AS question_id, NULL::BIGINT AS sample_index WHERE false)"
+"""Longest expected first: a long answer begun last would keep all other slots waiting."""
+ALL_OWED = "SELECT *, []::BIGINT[] AS got FROM rows_of($questions) WHERE $k > 0"
 REFRESH_S = 0.5
+RATE_KNOWN_S = 60.0
 FINGERPRINT_EDGE = 2**20
 """Bytes hashed at each end of a weights file: enough to tell checkpoints apart, quick at 400 GB."""
 
@@ -78,7 +83,7 @@ def _owed_query(run: store.RunFolder, spec: RunSpec) -> tuple[str, dict[str, Any
     parts = [store.sql_path(part) for part in run.completion_parts()]
     parameters: dict[str, Any] = {"questions": store.sql_path(run.questions), "k": spec.sampling.k}
     if not parts:
-        return OWED.format(done=NONE_DONE), parameters
+        return ALL_OWED, parameters
     return OWED.format(done="rows_of($parts)"), {
         **parameters,
         "parts": parts,
@@ -106,12 +111,25 @@ def draw(
     total = num_owed(run, spec)
     if total == 0:
         return
+    say(estimate(run, spec, total))
     with contextlib.ExitStack() as stack:
         servers = stack.enter_context(open_servers(run, spec, say=say))
         update = stack.enter_context(bar("sampling", total))
         stack.callback(seal, run.completions)
         with _first_of_group():
-            asyncio.run(_draw(run, spec, servers, say=say, update=update))
+            asyncio.run(_draw(run, spec, servers, total, say=say, update=update))
+
+
+def estimate(run: store.RunFolder, spec: RunSpec, total: int) -> str:
+    """What is about to be drawn: at the most, and as expected where answers are there already."""
+    most = total * spec.sampling.max_tokens
+    text = f"drawing {total:,} answers of at most {spec.sampling.max_tokens:,} new tokens"
+    parts = [store.sql_path(part) for part in run.completion_parts()]
+    if not parts:
+        return f"{text} each, {most:,} at the very most"
+    sql = "SELECT avg(num_tokens) FROM rows_of($parts)"
+    mean = store.connect(run).execute(sql, {"parts": parts}).fetchall()[0][0]
+    return f"{text}; about {total * mean:,.0f} in all at the {mean:.0f} of before" if mean else text
 
 
 @contextlib.contextmanager
@@ -147,6 +165,7 @@ async def _draw(
     run: store.RunFolder,
     spec: RunSpec,
     servers: ServerSet,
+    total: int,
     *,
     say: Callable[[str], None],
     update: Update,
@@ -168,7 +187,7 @@ async def _draw(
                 pool=pool,
                 keep=journal.append,
             )
-            show = asyncio.create_task(_show(client, update))
+            show = asyncio.create_task(_show(client, update, _Cost(spec, total, say)))
             try:
                 await client.draw_all(owed_questions(run, spec))
             finally:
@@ -206,13 +225,34 @@ async def _connect_all(
     return served
 
 
-async def _show(client: Client, update: Update) -> None:
+class _Cost:
+    """Says once, when the rate is known, what the whole run will take."""
+
+    def __init__(self, spec: RunSpec, total: int, say: Callable[[str], None]) -> None:
+        started_here = 0 if spec.server.endpoints else spec.server.servers
+        gpus = visible_gpus() if started_here else []
+        self.gpus = min(len(gpus), started_here * spec.server.tensor_parallel_size)
+        self.total = total
+        self.say: Callable[[str], None] | None = say
+
+    def look(self, done: int, seconds: float) -> None:
+        """Called while sampling; ``done`` samples took ``seconds``."""
+        if self.say is None or seconds < RATE_KNOWN_S or done < self.total / 50:
+            return
+        hours = seconds * self.total / done / 3600
+        gpu_hours = f", {hours * self.gpus:.2f} GPU-hours" if self.gpus else ""
+        self.say(f"at this rate: {60 * hours:,.0f} minutes in all{gpu_hours}")
+        self.say = None
+
+
+async def _show(client: Client, update: Update, cost: _Cost) -> None:
     start = time.monotonic()
     while True:
         await asyncio.sleep(REFRESH_S)
         progress, endpoints = client.progress, client.pool.endpoints.values()
         samples = max(progress.samples, 1)
         alive = sum(not endpoint.broken for endpoint in endpoints)
+        cost.look(progress.samples, time.monotonic() - start)
         update(
             progress.samples,
             f"{progress.questions:,} questions, "

@@ -23,6 +23,7 @@ from difficulty.sampling.server_set import Address
 from difficulty.sampling.servers import (
     Machine,
     check_before_start,
+    idle_gpus_hint,
     last_words,
     server_command,
     server_environment,
@@ -115,6 +116,9 @@ class LocalServers:
         self.servers: list[LocalServer] = []
         for number in range(spec.server.servers):
             self.servers.append(LocalServer(spec, number=number, machine=machine, logs=logs))
+        hint = idle_gpus_hint(spec, machine)
+        if hint:
+            say(hint)
         where = f"{machine.num_gpus} GPUs" if machine.num_gpus else f"{machine.num_cores} CPU cores"
         say(
             f"starting {len(self.servers)} vLLM server(s), tensor-parallel size "

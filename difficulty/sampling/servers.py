@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import os
 import re
 import shutil
@@ -29,14 +30,32 @@ class Machine:
     num_gpus: int
     num_cores: int
     memory_gib: float
+    gpu_memory_gib: float | None = None
+    """Of the smallest GPU; null where there is none or it does not say."""
 
 
 def this_machine() -> Machine:
     """GPUs (as nvidia-smi or CUDA_VISIBLE_DEVICES tell), usable cores, memory."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return Machine(
-        num_gpus=len(visible_gpus()), num_cores=len(usable_cores()), memory_gib=pages / 2**30
+        num_gpus=len(visible_gpus()),
+        num_cores=len(usable_cores()),
+        memory_gib=pages / 2**30,
+        gpu_memory_gib=_smallest_gpu_gib(),
     )
+
+
+def _smallest_gpu_gib() -> float | None:
+    if shutil.which("nvidia-smi") is None:
+        return None
+    listed = subprocess.run(
+        ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    sizes = [float(text) for text in listed.stdout.split() if text.isdecimal()]
+    return min(sizes) / 1024 if sizes else None
 
 
 def visible_gpus() -> list[str]:
@@ -140,6 +159,35 @@ def check_before_start(spec: RunSpec, machine: Machine) -> None:
             f"{machine.num_gpus}. Lower --servers or --tensor-parallel-size"
         )
     _check_model_folder(spec.sampling.model, size)
+    _check_weights_fit(spec, machine)
+
+
+def weights_gib(model: str) -> float | None:
+    """Size of a local model's weights; None for a model that is not here."""
+    files = list(Path(model).glob("*.safetensors")) if Path(model).is_dir() else []
+    return sum(file.stat().st_size for file in files) / 2**30 if files else None
+
+
+def _check_weights_fit(spec: RunSpec, machine: Machine) -> None:
+    """Weights must leave a tenth of the memory for the cache, or the engine dies after minutes."""
+    weights, size = weights_gib(spec.sampling.model), spec.server.tensor_parallel_size
+    if weights is None or machine.gpu_memory_gib is None:
+        return
+    needed = math.ceil(weights / (0.9 * machine.gpu_memory_gib))
+    if needed > size:
+        raise ServerError(
+            f"model is too large for {size} GPU(s) of {machine.gpu_memory_gib:.0f} GiB: its "
+            f"weights take {weights:.0f} GiB. Use --tensor-parallel-size {needed} or more"
+        )
+
+
+def idle_gpus_hint(spec: RunSpec, machine: Machine) -> str | None:
+    """How to use GPUs that the settings leave idle; None if there are none."""
+    size, count = spec.server.tensor_parallel_size, spec.server.servers
+    fit = machine.num_gpus // size
+    if fit <= count:
+        return None
+    return f"{machine.num_gpus - count * size} GPUs stay idle; --servers {fit} would use them"
 
 
 def _check_model_folder(model: str, size: int) -> None:
