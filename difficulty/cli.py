@@ -20,6 +20,7 @@ from difficulty.cli_options import (
     KeepOption,
     LimitOption,
     MaxModelLenOption,
+    RayOption,
     RunArgument,
     ServersOption,
     ShardOption,
@@ -31,6 +32,7 @@ from difficulty.cli_options import (
     default_run,
     few_shot_turns,
     names,
+    selection_defaults,
     server_options,
     stated,
     stop_strings,
@@ -81,6 +83,7 @@ def profile(
     endpoint: EndpointOption = None,
     servers: ServersOption = None,
     tensor_parallel_size: TensorParallelOption = None,
+    ray: RayOption = None,
     max_model_len: MaxModelLenOption = None,
     concurrency: ConcurrencyOption = None,
     vllm_arg: VllmArgOption = None,
@@ -162,7 +165,7 @@ def profile(
         "selection": stated(keep=keep, group_size=group_size),
         "export": stated(trainers=names(export)),
         "server": server_options(
-            endpoint, servers, tensor_parallel_size, max_model_len, concurrency, vllm_arg
+            endpoint, servers, tensor_parallel_size, max_model_len, concurrency, vllm_arg, ray
         ),
     }  # fmt: skip
     folder = run or default_run(dataset, model)
@@ -183,6 +186,7 @@ def sample(
     endpoint: EndpointOption = None,
     servers: ServersOption = None,
     tensor_parallel_size: TensorParallelOption = None,
+    ray: RayOption = None,
     max_model_len: MaxModelLenOption = None,
     concurrency: ConcurrencyOption = None,
     vllm_arg: VllmArgOption = None,
@@ -194,7 +198,7 @@ def sample(
     if redo is not None:
         redo_run(run, redo, max_tokens)
     server = server_options(
-        endpoint, servers, tensor_parallel_size, max_model_len, concurrency, vllm_arg
+        endpoint, servers, tensor_parallel_size, max_model_len, concurrency, vllm_arg, ray
     )
     run_stage("sample", run, {"sampling": stated(k=k), "server": server}, as_json=as_json)
 
@@ -237,10 +241,14 @@ def select(
         int | None, typer.Option(help="Seed of shuffles and caps. [default: 0]")
     ] = None,
     group_size: GroupSizeOption = None,
+    reset: Annotated[bool, typer.Option("--reset", help="Forget all earlier rules first.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Choose and order the questions to train on, and say why each other was dropped."""
-    values = stated(
+    """Choose and order the questions to train on, and say why each other was dropped.
+
+    Rules left out keep the value of before; --reset forgets them.
+    """
+    values = (selection_defaults() if reset else {}) | stated(
         keep=keep, pass_rate=pass_rate, quotas=as_tuple(quota), max_questions=max_questions,
         order=order, seed=seed, group_size=group_size,
     )  # fmt: skip

@@ -23,6 +23,12 @@ ServersOption = Annotated[
 TensorParallelOption = Annotated[
     int | None, typer.Option(help="GPUs (or CPU worker ranks) of one started server. [default: 1]")
 ]
+RayOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ray", metavar="ADDRESS", help="Start the servers on this Ray cluster, or auto."
+    ),
+]
 MaxModelLenOption = Annotated[
     int | None, typer.Option(help="Context length of started servers. [default: the model's own]")
 ]
@@ -71,13 +77,15 @@ def server_options(
     max_model_len: int | None,
     concurrency: int | None,
     vllm_arg: list[str] | None,
+    ray: str | None,
 ) -> dict[str, Any]:
     """Settings of the section ``server``."""
-    if endpoint is None and servers is not None:
+    if endpoint is None and (servers is not None or ray is not None):
         endpoint = []  # asking for servers here takes back an endpoint of earlier
     return stated(
         endpoints=as_tuple(endpoint), servers=servers, tensor_parallel_size=tensor_parallel_size,
         max_model_len=max_model_len, concurrency=concurrency, vllm_args=as_tuple(vllm_arg),
+        ray=ray,
     )  # fmt: skip
 
 
@@ -111,3 +119,14 @@ def default_run(dataset: str, model: str) -> Path:
     """``data/runs/DATASET--MODEL`` with the last part of each name."""
     parts = [Path(dataset).stem if Path(dataset).suffix else Path(dataset).name, Path(model).name]
     return Path("data/runs") / "--".join(re.sub(r"[^\w.-]+", "_", part) for part in parts)
+
+
+def selection_defaults() -> dict[str, Any]:
+    """Every rule of the selection at its default, but the group size as it was."""
+    import dataclasses
+
+    from difficulty.run_spec import SelectionSpec
+
+    values = dataclasses.asdict(SelectionSpec())
+    values.pop("group_size")
+    return values

@@ -32,6 +32,7 @@ def locked(folder: Path) -> Iterator[None]:
     """
     path = folder / ".lock"
     token = _acquire(path)
+    _remove_scratch(folder)
     stop = threading.Event()
     beat = threading.Thread(target=_beat, args=(path, stop), daemon=True)
     beat.start()
@@ -43,6 +44,13 @@ def locked(folder: Path) -> Iterator[None]:
         with contextlib.suppress(OSError):
             if path.read_text() == token:
                 path.unlink()
+
+
+def _remove_scratch(folder: Path) -> None:
+    """What a killed process was writing when it died; we hold the lock, so nobody writes now."""
+    for scratch in (*folder.glob(".*.writing-*"), *folder.glob("*/.*.writing-*")):
+        with contextlib.suppress(OSError):
+            scratch.unlink()
 
 
 def _acquire(path: Path) -> str:
@@ -123,7 +131,15 @@ def _alive(owner: dict[str, Any], age_s: float) -> bool:
         return False
     except PermissionError:
         return True
-    return owner.get("started") == _start_time(pid)
+    return not _zombie(pid) and owner.get("started") == _start_time(pid)
+
+
+def _zombie(pid: int) -> bool:
+    """Killed, but its parent has not looked: it holds nothing any more."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (OSError, IndexError):
+        return False
 
 
 def _start_time(pid: int) -> str:

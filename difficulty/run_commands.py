@@ -6,9 +6,11 @@ import json
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -210,6 +212,7 @@ def print_json(value: dict[str, Any]) -> None:
 def end_on_error() -> Iterator[None]:
     """Print our errors in one line and exit 1; SIGTERM counts as Ctrl-C, which exits 130."""
     signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    interrupted = _note_interrupts()
     try:
         yield
     except DifficultyError as error:
@@ -220,3 +223,20 @@ def end_on_error() -> Iterator[None]:
         if code == INTERRUPTED:
             typer.echo("stopped; everything finished is kept", err=True)
         sys.exit(code)
+    except RuntimeError:
+        if not interrupted.is_set():
+            raise
+        typer.echo("stopped; everything finished is kept", err=True)  # DuckDB's word for Ctrl-C
+        sys.exit(INTERRUPTED)
+
+
+def _note_interrupts() -> threading.Event:
+    """Remember Ctrl-C: a library that is busy may turn it into an error of its own."""
+    seen = threading.Event()
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        seen.set()
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, handler)
+    return seen

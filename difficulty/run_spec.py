@@ -125,6 +125,8 @@ class ServerSpec:
     servers: int = 1
     """vLLM servers to start here when no endpoint is given."""
     tensor_parallel_size: int = 1
+    ray: str | None = None
+    """Address of a Ray cluster to start the servers on; null starts them on this machine."""
     max_model_len: int | None = None
     """Context length of started servers; null leaves the model's own."""
     concurrency: int | None = None
@@ -188,6 +190,9 @@ def check(spec: RunSpec) -> None:
     if sampling.logprobs is not None and sampling.logprobs < 1:
         raise SettingsError(f"logprobs is too small: {sampling.logprobs}. Use --logprobs 20")
     template_arguments(sampling)
+    concurrency = spec.server.concurrency
+    if concurrency is not None and concurrency < 1:
+        raise SettingsError(f"concurrency is too small: {concurrency}. Use --concurrency 1 or more")
     for endpoint in spec.server.endpoints:
         check_endpoint(endpoint)
     for argument in spec.server.vllm_args:
@@ -304,6 +309,8 @@ def parse_shard(text: str) -> tuple[int, int]:
     raise SettingsError(f"shard cannot be read: {text!r}. Write I/N with I from 1 to N, as in 2/8")
 
 
+OURS = ("--host", "--port", "--served-model-name", "--model", "--tensor-parallel-size")
+"""Arguments of the engine that have an option here, or none that anybody should turn."""
 SECRET_WORDS = ("token", "key", "password", "secret")
 
 
@@ -311,9 +318,11 @@ def check_vllm_argument(argument: str) -> None:
     """Refuse an argument that would carry a secret into run.toml and the process list.
 
     Raises:
-        SettingsError: its name speaks of a token, key, password or secret.
+        SettingsError: its name speaks of a token, key, password or secret, or it is ours to set.
     """
     name = argument.partition("=")[0].lower()
+    if name in OURS:
+        raise SettingsError(f"vllm-arg {name} is set by this tool. Use its own options instead")
     if name.startswith("-") and any(word in name.split("-") for word in SECRET_WORDS):
         raise SettingsError(
             f"vllm-arg carries a secret: {name}. "

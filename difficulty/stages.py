@@ -160,6 +160,7 @@ def require_complete(run: RunFolder, spec: RunSpec) -> None:
 
     if not run.questions.exists():
         raise RunError(f"{run} has no questions yet. Run difficulty sample {run}")
+    store.content_hash(run.questions)
     seal(run.completions)
     refuse_other_sampling(run, spec)
     owed = num_owed(run, spec)
@@ -207,6 +208,7 @@ def select(run: RunFolder, spec: RunSpec, live: Live) -> None:
     inputs = {"profile": store.content_hash(run.profile)}
     if _current(run.selection, settings, inputs, live):
         return
+    _require_quota_sources(run, spec)
     collapse = read_collapse(run, spec)
     connection = store.connect(run)
     connection.register("collapse", store.rows_to_batch(collapse, store.table_schema(Collapse)))
@@ -217,6 +219,19 @@ def select(run: RunFolder, spec: RunSpec, live: Live) -> None:
     )
     _write_query(run.selection, Selection, Stamp(settings=settings, inputs=inputs), rows)
     _require_a_row_a_question(run, run.selection)
+
+
+def _require_quota_sources(run: RunFolder, spec: RunSpec) -> None:
+    sql = "SELECT DISTINCT source FROM rows_of($profile) ORDER BY 1"
+    parameters = {"profile": store.sql_path(run.profile)}
+    there = [row[0] for row in store.connect(run).execute(sql, parameters).fetchall()]
+    for quota in spec.selection.quotas:
+        source, _ = run_spec.parse_quota(quota)
+        if source not in there:
+            raise SettingsError(
+                f"quota for a source that is not there: {source!r}. The sources are "
+                f"{', '.join(there[:10])}"
+            )
 
 
 def forecast(run: RunFolder, spec: RunSpec, live: Live) -> None:

@@ -261,18 +261,28 @@ def read_stamp(path: Path) -> Stamp | None:
         return None
     if path.suffix == ".json":
         return _json_stamp(path)
+    metadata = _footer(path).metadata or {}
+    if STAMP_KEY not in metadata:
+        raise RunError(f"{path} carries no stamp: it is no table of this run. Move it away")
+    return Stamp(**json.loads(metadata[STAMP_KEY]))
+
+
+def _footer(path: Path) -> Any:
+    """Metadata of a Parquet file.
+
+    Raises:
+        RunError: the file is damaged or no Parquet at all.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        metadata = pq.read_metadata(path).metadata or {}
-    except (pa.ArrowInvalid, OSError) as error:
+        return pq.read_metadata(path)
+    except (pa.ArrowException, OSError) as error:
+        detail = " ".join(str(error).split())[:200]
         raise RunError(
-            f"{path} cannot be read: {error}. Delete it; it will be made again"
+            f"{path} cannot be read: {detail}. Delete it; it will be made again"
         ) from error
-    if STAMP_KEY not in metadata:
-        raise RunError(f"{path} carries no stamp: it is no table of this run. Move it away")
-    return Stamp(**json.loads(metadata[STAMP_KEY]))
 
 
 def _json_stamp(path: Path) -> Stamp:
@@ -352,9 +362,7 @@ def read_rows(path: Path, row_type: Any) -> Iterator[Any]:
 
 def num_rows(path: Path) -> int:
     """Rows of a Parquet file, from its footer."""
-    import pyarrow.parquet as pq
-
-    return int(pq.read_metadata(path).num_rows)
+    return int(_footer(path).num_rows)
 
 
 def save_spec(run: RunFolder, spec: RunSpec) -> None:

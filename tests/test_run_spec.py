@@ -72,6 +72,18 @@ def test_a_vllm_argument_that_carries_a_secret_is_refused(argument):
     assert "abc" not in str(error.value)
 
 
+@pytest.mark.parametrize("argument", ["--host=0.0.0.0", "--port", "--model=x"])
+def test_a_vllm_argument_that_is_ours_to_set_is_refused(argument):
+    with pytest.raises(SettingsError, match="is set by this tool"):
+        make_spec(server=ServerSpec(vllm_args=(argument,)))
+
+
+@pytest.mark.parametrize("concurrency", [0, -4])
+def test_a_concurrency_that_sends_nothing_is_refused(concurrency):
+    with pytest.raises(SettingsError, match="concurrency is too small"):
+        make_spec(server=ServerSpec(concurrency=concurrency))
+
+
 def test_vllm_arguments_that_only_sound_like_a_secret_are_fine():
     spec = make_spec(server=ServerSpec(vllm_args=("--tokenizer-mode=auto", "--max-num-seqs=8")))
     assert len(spec.server.vllm_args) == 2

@@ -94,7 +94,8 @@ def summarize(run: store.RunFolder, spec: RunSpec) -> Summary:
     Raises:
         RunError: a table is missing.
     """
-    for table in (run.questions, run.grades, run.profile, run.selection, run.forecast):
+    tables = (run.questions, run.set_aside, run.grades, run.profile, run.selection, run.forecast)
+    for table in tables:
         store.content_hash(table)
     query = _Queries(run)
     forecast = json.loads(run.forecast.read_text(encoding="utf-8"))

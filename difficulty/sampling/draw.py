@@ -19,6 +19,7 @@ from difficulty.sampling.journal import Journal, seal
 from difficulty.sampling.local_servers import running_local_servers
 from difficulty.sampling.pool import Pool
 from difficulty.sampling.protocol import UnreachableError
+from difficulty.sampling.ray_servers import running_ray_servers
 from difficulty.sampling.server_set import Address, GivenServers, ServerSet
 from difficulty.sampling.servers import visible_gpus
 from difficulty.schema import Question
@@ -136,10 +137,14 @@ def estimate(run: store.RunFolder, spec: RunSpec, total: int) -> str:
 def open_servers(
     run: store.RunFolder, spec: RunSpec, *, say: Callable[[str], None]
 ) -> Iterator[ServerSet]:
-    """The servers that the settings name: given ones, or ones started here."""
+    """The servers that the settings name: given ones, or ones started here or on Ray."""
     if spec.server.endpoints:
         urls = dict.fromkeys(map(protocol.normal_url, spec.server.endpoints))
         yield GivenServers(given=tuple(Address(url=url) for url in urls))
+        return
+    if spec.server.ray is not None:
+        with running_ray_servers(spec, run.logs, address=spec.server.ray, say=say) as on_ray:
+            yield on_ray
         return
     with running_local_servers(spec, run.logs, say=say) as servers:
         yield servers
@@ -195,7 +200,8 @@ async def _draw(
 
 
 def _concurrency(spec: RunSpec) -> int:
-    on_cpu_here = not spec.server.endpoints and not visible_gpus()
+    elsewhere = spec.server.endpoints or spec.server.ray
+    on_cpu_here = not elsewhere and not visible_gpus()
     return spec.server.concurrency or (CPU_CONCURRENCY if on_cpu_here else GPU_CONCURRENCY)
 
 
@@ -229,7 +235,8 @@ class _Cost:
     """Says once, when the rate is known, what the whole run will take."""
 
     def __init__(self, spec: RunSpec, total: int, say: Callable[[str], None]) -> None:
-        started_here = 0 if spec.server.endpoints else spec.server.servers
+        elsewhere = spec.server.endpoints or spec.server.ray
+        started_here = 0 if elsewhere else spec.server.servers
         gpus = visible_gpus() if started_here else []
         self.gpus = min(len(gpus), started_here * spec.server.tensor_parallel_size)
         self.total = total

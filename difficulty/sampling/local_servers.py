@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import secrets
 import signal
@@ -11,8 +10,6 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -23,6 +20,7 @@ from difficulty.sampling.server_set import Address
 from difficulty.sampling.servers import (
     Machine,
     check_before_start,
+    first_token,
     idle_gpus_hint,
     last_words,
     server_command,
@@ -34,7 +32,6 @@ from difficulty.sampling.servers import (
 
 START_TIMEOUT_S = 1800.0
 """Large models take many minutes to load; a server that dies is noticed at once."""
-FIRST_TOKEN_TIMEOUT_S = 300.0
 POLL_S = 0.5
 STOP_TIMEOUT_S = 15.0
 MAX_RESTARTS = 3
@@ -69,7 +66,7 @@ class LocalServer:
             gpus=visible_gpus(),
             cores=usable_cores(),
         )
-        with self.log.open("wb") as output:
+        with self.log.open("ab") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "difficulty.sampling.guard", *command],
                 stdin=subprocess.PIPE,
@@ -91,7 +88,7 @@ class LocalServer:
             ServerError: it answers, but refuses.
         """
         if not self.ready and not self.dead and _listens(self.address):
-            self.ready = _gives_a_token(self.address, self.spec)
+            self.ready = first_token(self.address, self.spec.sampling)
 
     def stop(self) -> None:
         """End the server and everything it started."""
@@ -153,7 +150,7 @@ class LocalServers:
         self.say(f"servers answer after {time.monotonic() - begin:.0f} s")
 
     def mend(self) -> bool:
-        """Restart servers that ended, each a bounded number of times."""
+        """Restart servers that ended, each a bounded number of times; is one coming?"""
         for server in self.servers:
             if server.dead and server.restarts < MAX_RESTARTS:
                 server.restarts += 1
@@ -164,7 +161,7 @@ class LocalServers:
                 server.start()
             with contextlib.suppress(ServerError):
                 server.look()
-        return any(not server.dead for server in self.servers)
+        return any(not server.dead and not server.ready for server in self.servers)
 
     def stop(self) -> None:
         """End them all."""
@@ -206,27 +203,3 @@ def _listens(address: Address) -> bool:
     with socket.socket() as probe:
         probe.settimeout(1.0)
         return probe.connect_ex((host, int(port))) == 0
-
-
-def _gives_a_token(address: Address, spec: RunSpec) -> bool:
-    """Ask for one token; false if the engine is not up yet."""
-    plain = spec.sampling.prompt_style == "plain"
-    prompt = {"prompt": "1"} if plain else {"messages": [{"role": "user", "content": "1"}]}
-    body = json.dumps({"model": spec.sampling.model, "max_tokens": 1, **prompt}).encode()
-    request = urllib.request.Request(
-        f"{address.url}/{'completions' if plain else 'chat/completions'}",
-        data=body,
-        headers={"Content-Type": "application/json"},
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=FIRST_TOKEN_TIMEOUT_S):
-            return True
-    except urllib.error.HTTPError as error:
-        if error.code >= 500 or error.code == 404:
-            return False
-        text = " ".join(error.read(2000).decode("utf-8", "replace").split())[:300]
-        raise ServerError(
-            f"the vLLM server refuses a first token: {text}. Check --model and --prompt-style"
-        ) from error
-    except OSError:
-        return False

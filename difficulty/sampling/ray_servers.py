@@ -7,13 +7,9 @@ it, wait for its first token, and withdraw its address when it dies.
 from __future__ import annotations
 
 import contextlib
-import json
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +17,14 @@ from difficulty.errors import ServerError
 from difficulty.run_spec import RunSpec, SamplingSpec
 from difficulty.sampling import ray_cluster
 from difficulty.sampling.local_servers import MAX_RESTARTS, START_TIMEOUT_S
-from difficulty.sampling.protocol import headers
 from difficulty.sampling.ray_cluster import Placed
 from difficulty.sampling.ray_node import Report, Started, one_line, ray_module
 from difficulty.sampling.server_set import Address
-from difficulty.sampling.servers import last_words
+from difficulty.sampling.servers import first_token, last_words
 
 PLACE_TIMEOUT_S = 600.0
 """Without a place for so long, a server is no longer waited for (autoscalers take minutes)."""
 CALL_TIMEOUT_S = 10.0
-FIRST_TOKEN_TIMEOUT_S = 30.0
 CLOSE_TIMEOUT_S = 30.0
 POLL_S = 1.0
 DEAD_AFTER = 3
@@ -113,7 +107,7 @@ class RayServers:
             elif server.loading:
                 self._try_first_token(server)
         self._up = [s.started.address for s in self.servers if s.started and s.answers]
-        return any(server.coming for server in self.servers)
+        return any(server.coming and not server.answers for server in self.servers)
 
     def settled(self) -> bool:
         """Is one up, and none on its way? Those without a place may come later."""
@@ -227,35 +221,6 @@ class RayServers:
 def _idle(server: RayServer) -> bool:
     """Does it wait to be started?"""
     return not server.given_up and server.starting is None and server.started is None
-
-
-def first_token(address: Address, sampling: SamplingSpec) -> bool:
-    """Does a server give a token? Asked from here, as the client will: a firewall shows too.
-
-    Raises:
-        ServerError: it answers, but refuses.
-    """
-    plain = sampling.prompt_style == "plain"
-    prompt = {"prompt": "1"} if plain else {"messages": [{"role": "user", "content": "1"}]}
-    request = urllib.request.Request(
-        f"{address.url}/{'completions' if plain else 'chat/completions'}",
-        data=json.dumps({"model": sampling.model, "max_tokens": 1, **prompt}).encode(),
-        headers={"Content-Type": "application/json", **headers(address)},
-    )
-    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        with direct.open(request, timeout=FIRST_TOKEN_TIMEOUT_S):
-            return True
-    except urllib.error.HTTPError as error:
-        if error.code >= 500 or error.code == 404:
-            return False
-        text = one_line(error.read(2000).decode("utf-8", "replace"))
-        raise ServerError(
-            f"the vLLM server refuses a first token: {error.code} {text}. "
-            "Check --model and --prompt-style"
-        ) from error
-    except (OSError, HTTPException):
-        return False
 
 
 @contextlib.contextmanager

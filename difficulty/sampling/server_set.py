@@ -26,7 +26,8 @@ class ServerSet(Protocol):
     def mend(self) -> bool:
         """Replace servers that died, as far as restarts are left; may block for minutes.
 
-        Called off the event loop every few seconds. Returns whether any server is up or coming.
+        Called off the event loop every few seconds. Returns whether a server is coming: then it is
+        worth waiting although nobody answers.
         """
 
 

@@ -10,11 +10,16 @@ import re
 import shutil
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 
 from difficulty.errors import ServerError
-from difficulty.run_spec import RunSpec
+from difficulty.run_spec import RunSpec, SamplingSpec
+from difficulty.sampling.protocol import headers
+from difficulty.sampling.server_set import Address
 
 QUIET_ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",
@@ -209,6 +214,39 @@ def _check_model_folder(model: str, size: int) -> None:
             f"tensor-parallel size {size} does not divide the model's {heads} attention heads. "
             f"Use one of {', '.join(str(n) for n in range(1, heads + 1) if heads % n == 0)}"
         )
+
+
+FIRST_TOKEN_TIMEOUT_S = 300.0
+NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+"""Servers that we started are asked directly, whatever http_proxy says."""
+
+
+def first_token(address: Address, sampling: SamplingSpec) -> bool:
+    """Does a server give a token? Asked from here, as the client will: a firewall shows too.
+
+    Raises:
+        ServerError: it answers, but refuses.
+    """
+    plain = sampling.prompt_style == "plain"
+    prompt = {"prompt": "1"} if plain else {"messages": [{"role": "user", "content": "1"}]}
+    request = urllib.request.Request(
+        f"{address.url}/{'completions' if plain else 'chat/completions'}",
+        data=json.dumps({"model": sampling.model, "max_tokens": 1, **prompt}).encode(),
+        headers={"Content-Type": "application/json", **headers(address)},
+    )
+    try:
+        with NO_PROXY.open(request, timeout=FIRST_TOKEN_TIMEOUT_S):
+            return True
+    except urllib.error.HTTPError as error:
+        if error.code >= 500 or error.code == 404:
+            return False
+        text = " ".join(error.read(2000).decode("utf-8", "replace").split())[:300]
+        raise ServerError(
+            f"the vLLM server refuses a first token: {error.code} {text}. "
+            "Check --model and --prompt-style"
+        ) from error
+    except (OSError, HTTPException):
+        return False
 
 
 EXCEPTION = re.compile(r"(?:^|\] |\) )((?:\w+\.)*\w*(?:Error|Exception): .+)")

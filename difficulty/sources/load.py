@@ -79,6 +79,11 @@ def read_all(dataset: Dataset, source: SourceSpec) -> Iterator[tuple[RawRow, Que
     first = list(itertools.islice(rows, PEEK_ROWS))
     if not first:
         raise InputError(f"dataset {source.dataset} is empty: found no row. Check the file")
+    if all(row.problem for row in first):
+        raise InputError(
+            f"dataset {source.dataset} cannot be read: its first {len(first)} rows are all broken, "
+            f"the first one {first[0].problem}. Check its format and ending"
+        )
     present = dict.fromkeys(key for row in first if not row.problem for key in row.values)
     family = family_of(set(present))
     if family is not None:

@@ -133,6 +133,8 @@ def _gold(value: Any, choices: tuple[Choice, ...] | None) -> Any:
         return value
     if choices is None:
         return _number_text(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # a column of indexes with a gap comes as floats
     texts = [choice.text for choice in choices]
     if str(value) in texts:
         if isinstance(value, int) and 0 <= value < len(texts) and texts.index(str(value)) != value:
