@@ -13,8 +13,8 @@ from typing import Any
 from difficulty import run_spec, store
 from difficulty.errors import RunError, SettingsError
 from difficulty.run_spec import RunSpec, ServerSpec, settings_through
-from difficulty.sampling.draw import num_owed
 from difficulty.sampling.journal import seal
+from difficulty.sampling.owed import num_owed
 from difficulty.schema import Completion, Question, SetAside
 from difficulty.store import RunFolder
 

@@ -67,8 +67,9 @@ def prepare(run: RunFolder, spec: RunSpec, live: Live) -> None:
 
 def sample(run: RunFolder, spec: RunSpec, live: Live) -> None:
     """questions.parquet -> completions/: k answers a question, failures recorded as such."""
-    from difficulty.sampling.draw import draw, num_owed
+    from difficulty.sampling.draw import draw
     from difficulty.sampling.journal import seal
+    from difficulty.sampling.owed import num_owed
     from difficulty.sampling.redo import finish_redo
 
     seal(run.completions)
@@ -155,8 +156,8 @@ def require_complete(run: RunFolder, spec: RunSpec) -> None:
     Raises:
         RunError: no questions yet, or samples are owed.
     """
-    from difficulty.sampling.draw import num_owed
     from difficulty.sampling.journal import seal
+    from difficulty.sampling.owed import num_owed
 
     if not run.questions.exists():
         raise RunError(f"{run} has no questions yet. Run difficulty sample {run}")

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from difficulty import __version__, run_spec
+from difficulty import __version__, spec_toml
 from difficulty.errors import DifficultyError, RunError
 from difficulty.run_spec import RunSpec
 from difficulty.schema import arrow_schema
@@ -367,7 +367,7 @@ def num_rows(path: Path) -> int:
 
 def save_spec(run: RunFolder, spec: RunSpec) -> None:
     """Write run.toml."""
-    write_text(run.spec_file, run_spec.to_toml(spec))
+    write_text(run.spec_file, spec_toml.to_toml(spec))
 
 
 def load_spec(run: RunFolder) -> RunSpec:
@@ -386,7 +386,7 @@ def load_spec(run: RunFolder) -> RunSpec:
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise RunError(f"{run.spec_file} cannot be read: {error}. Check the folder") from error
-    return run_spec.from_toml(text, name=str(run.spec_file))
+    return spec_toml.from_toml(text, name=str(run.spec_file))
 
 
 def table_schema(row_type: type) -> pa.Schema:

@@ -12,7 +12,7 @@ TIERS = [
     {"schema", "config_file"},
     {"levels", "prompts", "grading", "trainer_config"},
     {"run_spec"},
-    {"pass_rates", "like"},
+    {"pass_rates", "like", "spec_toml"},
     {"forecast"},
     {"curriculum"},
     {"store", "lock"},

@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 from conftest import make_spec
 
-from difficulty import run_spec
+from difficulty import run_spec, spec_toml
 from difficulty.curriculum import ORDERS
 from difficulty.errors import SettingsError
 from difficulty.run_spec import BucketSpec, FewShotTurn, SelectionSpec, ServerSpec
@@ -20,7 +20,7 @@ def test_a_spec_survives_run_toml():
         selection=SelectionSpec(keep="L1,L3-L4", quotas=("a=3",)),
         server=ServerSpec(endpoints=("http://127.0.0.1:1/v1",)),
     )
-    assert run_spec.from_toml(run_spec.to_toml(spec), name="run.toml") == spec
+    assert spec_toml.from_toml(spec_toml.to_toml(spec), name="run.toml") == spec
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_quota_that_is_none_is_refused(text):
 )
 def test_a_broken_run_toml_is_one_line_that_names_the_fault(text, message):
     with pytest.raises(SettingsError, match=message) as error:
-        run_spec.from_toml(text, name="run.toml")
+        spec_toml.from_toml(text, name="run.toml")
     assert "\n" not in str(error.value)
 
 

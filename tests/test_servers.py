@@ -113,6 +113,56 @@ def test_weights_that_do_not_fit_are_refused_with_the_size_that_does(tmp_path, m
     servers.check_before_start(spec_of(tensor_parallel_size=2), box)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\n", True),
+        ("ValueError: No available memory for the cache blocks.\n", True),
+        ("ValueError: unknown architecture\n", False),
+    ],
+)
+def test_running_out_of_memory_is_told_from_other_ends(tmp_path, text, expected):
+    log = tmp_path / "server.log"
+    log.write_text(text)
+    assert servers.ran_out_of_memory(log) is expected
+    assert servers.ran_out_of_memory(tmp_path / "none") is False
+
+
+def test_each_step_back_takes_less_of_the_gpu_and_fewer_at_once():
+    assert servers.step_back_arguments(0) == []
+    assert servers.step_back_arguments(1) == [
+        "--gpu-memory-utilization", "0.80", "--max-num-seqs", "128",
+    ]  # fmt: skip
+    assert servers.step_back_arguments(2)[1::2] == ["0.70", "64"]
+
+
+DYING_ENGINE = """
+import sys, time
+if "--gpu-memory-utilization" not in sys.argv:
+    sys.exit("torch.OutOfMemoryError: CUDA out of memory.")
+print(" ".join(sys.argv), flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_server_that_runs_out_of_memory_is_started_again_with_less(tmp_path, monkeypatch):
+    """The engine itself is a stand-in: it dies as vLLM does on a GPU that is too small."""
+    said = []
+    command = [sys.executable, "-c", DYING_ENGINE]
+    monkeypatch.setattr(local_servers, "server_command", lambda *_, **__: list(command))
+    monkeypatch.setattr(local_servers, "check_before_start", lambda *_: None)
+    monkeypatch.setattr(
+        local_servers.LocalServer, "look",
+        lambda server: setattr(server, "ready", not server.dead and server.log.stat().st_size > 0),
+    )  # fmt: skip
+    with local_servers.running_local_servers(spec_of(), tmp_path, say=said.append) as running:
+        (server,) = running.servers
+        assert "--gpu-memory-utilization 0.80" in server.log.read_text()
+        assert server.restarts == 1
+    assert any("ran out of memory" in line and "trying with less" in line for line in said)
+    assert server.dead
+
+
 def test_idle_gpus_are_mentioned_with_the_option_that_uses_them():
     assert servers.idle_gpus_hint(spec_of(tensor_parallel_size=2), BOX) == (
         "6 GPUs stay idle; --servers 4 would use them"

@@ -4,95 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from difficulty import prompts, store
-from difficulty.errors import DifficultyError, ServerError, SettingsError
-from difficulty.run_spec import FewShotTurn, RunSpec, settings_through
+from difficulty import store
+from difficulty.errors import DifficultyError, ServerError
+from difficulty.run_spec import RunSpec, settings_through
 from difficulty.sampling import protocol
 from difficulty.sampling.client import Client
+from difficulty.sampling.identity import model_identity, require_same_model
 from difficulty.sampling.journal import Journal, seal
 from difficulty.sampling.local_servers import running_local_servers
+from difficulty.sampling.owed import num_owed, owed_questions
 from difficulty.sampling.pool import Pool
 from difficulty.sampling.protocol import UnreachableError
 from difficulty.sampling.ray_servers import running_ray_servers
 from difficulty.sampling.server_set import Address, GivenServers, ServerSet
 from difficulty.sampling.servers import visible_gpus
-from difficulty.schema import Question
 
 if TYPE_CHECKING:
     import aiohttp
-
-OWED = """
-    SELECT q.*, coalesce(got, []) AS got
-    FROM rows_of($questions) AS q
-    LEFT JOIN (SELECT question_id, list(DISTINCT sample_index) AS got,
-                      avg(num_tokens) AS expected_tokens
-               FROM rows_of($parts) WHERE sample_index < $k GROUP BY question_id)
-        USING (question_id)
-    WHERE len(coalesce(got, [])) < $k
-    ORDER BY expected_tokens DESC NULLS FIRST
-"""
-"""Longest expected first: a long answer begun last would keep all other slots waiting."""
-ALL_OWED = "SELECT *, []::BIGINT[] AS got FROM rows_of($questions) WHERE $k > 0"
 REFRESH_S = 0.5
 RATE_KNOWN_S = 60.0
-FINGERPRINT_EDGE = 2**20
-"""Bytes hashed at each end of a weights file: enough to tell checkpoints apart, quick at 400 GB."""
-
 GPU_CONCURRENCY = 64
 CPU_CONCURRENCY = 16
 """Requests in flight a server: with k = 5 that fills vLLM's own batch of 256 on a GPU."""
 
 Update = Callable[[int, str], None]
-
-
-def owed_questions(run: store.RunFolder, spec: RunSpec) -> Iterator[protocol.Owed]:
-    """Questions with the samples they still lack, streamed from the tables."""
-    few_shot = tuple(_message(turn) for turn in spec.sampling.few_shot)
-    for batch in _owed_batches(run, spec):
-        for values in batch.to_pylist():
-            got = set(values["got"])
-            question: Question = store.row_from_dict(Question, values)
-            yield protocol.Owed(
-                question_id=question.question_id,
-                messages=prompts.messages(
-                    question, template=spec.sampling.template, few_shot=few_shot
-                ),
-                missing=tuple(i for i in range(spec.sampling.k) if i not in got),
-            )
-
-
-def num_owed(run: store.RunFolder, spec: RunSpec) -> int:
-    """How many samples are still to be drawn."""
-    sql, parameters = _owed_query(run, spec)
-    count = f"SELECT coalesce(sum($k - len(got)), 0)::BIGINT FROM ({sql})"
-    found = store.connect(run).execute(count, parameters).fetchone()
-    return int(found[0]) if found else 0
-
-
-def _owed_batches(run: store.RunFolder, spec: RunSpec) -> Iterator[Any]:
-    sql, parameters = _owed_query(run, spec)
-    return store.stream(store.connect(run), sql, parameters)
-
-
-def _owed_query(run: store.RunFolder, spec: RunSpec) -> tuple[str, dict[str, Any]]:
-    parts = [store.sql_path(part) for part in run.completion_parts()]
-    parameters: dict[str, Any] = {"questions": store.sql_path(run.questions), "k": spec.sampling.k}
-    if not parts:
-        return ALL_OWED, parameters
-    return OWED.format(done="rows_of($parts)"), {
-        **parameters,
-        "parts": parts,
-    }
-
-
-def _message(turn: FewShotTurn) -> prompts.Message:
-    return {"role": turn.role, "content": turn.content}
 
 
 def draw(
@@ -278,46 +217,3 @@ def _require_room(served: list[protocol.Served], spec: RunSpec) -> None:
                 f"max_tokens {spec.sampling.max_tokens} leaves no room for a prompt: the server's "
                 f"context is {length} tokens. Lower --max-tokens"
             )
-
-
-def model_identity(served: list[protocol.Served], model: str) -> dict[str, Any]:
-    """Which model answers: served name, context length, vLLM version, and a local folder's hash."""
-    first = served[0]
-    return {
-        "name": first.model,
-        "max_model_len": first.max_model_len,
-        "vllm_version": first.version,
-        "fingerprint": model_fingerprint(Path(model)),
-    }
-
-
-def model_fingerprint(folder: Path) -> str | None:
-    """SHA-256 over a local model's small files and both ends of its weights; None if not local."""
-    if not folder.is_dir():
-        return None
-    digest = hashlib.sha256()
-    for path in sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith(".")):
-        size = path.stat().st_size
-        digest.update(f"{path.name}\0{size}\0".encode())
-        with path.open("rb") as file:
-            digest.update(file.read(FINGERPRINT_EDGE))
-            file.seek(max(0, size - FINGERPRINT_EDGE))
-            digest.update(file.read(FINGERPRINT_EDGE))
-    return digest.hexdigest()
-
-
-def require_same_model(run: store.RunFolder, identity: dict[str, Any]) -> None:
-    """Refuse to mix answers of two models in one run.
-
-    Raises:
-        SettingsError: the samples already there came from another model.
-    """
-    for part in run.completion_parts():
-        stamp = store.read_stamp(part)
-        before = (stamp.extra if stamp else {}).get("model") or {}
-        for key in ("name", "fingerprint"):
-            if before.get(key) and identity.get(key) and before[key] != identity[key]:
-                raise SettingsError(
-                    f"another model answers now: {key} {before[key]} -> {identity[key]}. "
-                    "Bring the first one back, or start a new run with another --run"
-                )

@@ -23,8 +23,10 @@ from difficulty.sampling.servers import (
     first_token,
     idle_gpus_hint,
     last_words,
+    ran_out_of_memory,
     server_command,
     server_environment,
+    step_back_arguments,
     this_machine,
     usable_cores,
     visible_gpus,
@@ -34,6 +36,7 @@ START_TIMEOUT_S = 1800.0
 """Large models take many minutes to load; a server that dies is noticed at once."""
 POLL_S = 0.5
 STOP_TIMEOUT_S = 15.0
+MAX_STEPS_BACK = 2
 MAX_RESTARTS = 3
 """Of one server in a run: an engine that dies again and again will not get better."""
 
@@ -47,6 +50,8 @@ class LocalServer:
         self.machine = machine
         self.logs = logs
         self.restarts = 0
+        self.steps_back = 0
+        """How often it was given less memory."""
         self.ready = False
         self.start()
 
@@ -58,7 +63,10 @@ class LocalServer:
         again = f"-restart-{self.restarts}" if self.restarts else ""
         self.log = self.logs / f"server-{self.number}{again}.log"
         chance = secrets.randbits(31)
-        command = server_command(self.spec, port=port, machine=self.machine, chance=chance)
+        command = [
+            *server_command(self.spec, port=port, machine=self.machine, chance=chance),
+            *step_back_arguments(self.steps_back),
+        ]
         environment = server_environment(
             self.spec,
             number=self.number,
@@ -89,6 +97,13 @@ class LocalServer:
         """
         if not self.ready and not self.dead and _listens(self.address):
             self.ready = first_token(self.address, self.spec.sampling)
+
+    def restart(self) -> None:
+        """Start again after it ended, with less memory if it ran out of it."""
+        self.stop()
+        self.restarts += 1
+        self.steps_back += ran_out_of_memory(self.log)
+        self.start()
 
     def stop(self) -> None:
         """End the server and everything it started."""
@@ -135,6 +150,8 @@ class LocalServers:
         begin = time.monotonic()
         while len(self.addresses()) < len(self.servers):
             for server in self.servers:
+                if server.dead and self._step_back(server):
+                    continue
                 if server.dead:
                     raise ServerError(
                         f"the vLLM server stopped while starting: {last_words(server.log)}. "
@@ -149,16 +166,23 @@ class LocalServers:
             time.sleep(POLL_S)
         self.say(f"servers answer after {time.monotonic() - begin:.0f} s")
 
+    def _step_back(self, server: LocalServer) -> bool:
+        """Try a server that ran out of memory while starting with less; false if that is done."""
+        if not ran_out_of_memory(server.log) or server.steps_back >= MAX_STEPS_BACK:
+            return False
+        self.say(f"a vLLM server ran out of memory ({last_words(server.log)}); trying with less")
+        server.restart()
+        return True
+
     def mend(self) -> bool:
         """Restart servers that ended, each a bounded number of times; is one coming?"""
         for server in self.servers:
             if server.dead and server.restarts < MAX_RESTARTS:
-                server.restarts += 1
                 self.say(
-                    f"a vLLM server ended ({last_words(server.log)}); restart {server.restarts} "
-                    f"of {MAX_RESTARTS}"
+                    f"a vLLM server ended ({last_words(server.log)}); restart "
+                    f"{server.restarts + 1} of {MAX_RESTARTS}"
                 )
-                server.start()
+                server.restart()
             with contextlib.suppress(ServerError):
                 server.look()
         return any(not server.dead and not server.ready for server in self.servers)

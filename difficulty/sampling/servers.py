@@ -90,6 +90,19 @@ def engine_installed() -> bool:
     return importlib.util.find_spec("vllm") is not None
 
 
+def step_back_arguments(steps: int) -> list[str]:
+    """Less memory after an engine ran out of it: a smaller share of the GPU, fewer at once."""
+    if steps == 0:
+        return []
+    share = 0.9 - 0.1 * steps
+    return ["--gpu-memory-utilization", f"{share:.2f}", "--max-num-seqs", str(256 >> steps)]
+
+
+def ran_out_of_memory(log: Path) -> bool:
+    """Does a server's log say that it ended for want of memory?"""
+    return OUT_OF_MEMORY.search(_tail(log)) is not None
+
+
 def server_command(
     spec: RunSpec, *, port: int, machine: Machine, chance: int, host: str = "127.0.0.1"
 ) -> list[str]:
@@ -250,7 +263,18 @@ def first_token(address: Address, sampling: SamplingSpec) -> bool:
 
 
 EXCEPTION = re.compile(r"(?:^|\] |\) )((?:\w+\.)*\w*(?:Error|Exception): .+)")
+OUT_OF_MEMORY = re.compile(r"out of memory|No available memory for the cache", re.IGNORECASE)
 LOG_TAIL = 500_000
+
+
+def _tail(log: Path) -> str:
+    """The end of a log; empty if there is none."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - LOG_TAIL))
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def last_words(log: Path) -> str:
@@ -258,13 +282,8 @@ def last_words(log: Path) -> str:
 
     The first one is the cause; those after it only say that the engine is dead.
     """
-    try:
-        with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - LOG_TAIL))
-            lines = file.read().decode("utf-8", "replace").splitlines()
-    except OSError:
-        return "no log"
-    lines = [line.strip() for line in lines if line.strip() and " WARNING " not in line]
+    lines = [line.strip() for line in _tail(log).splitlines()]
+    lines = [line for line in lines if line and " WARNING " not in line]
     for number, line in enumerate(lines):
         found = EXCEPTION.search(line)
         if found:
