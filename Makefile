@@ -3,11 +3,10 @@ RUN ?= demo
 VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
-MODEL := data/models/smollm2-135m/config.json
 STAGES := profile sample grade bucket select forecast export report
 demo test: export HF_HUB_OFFLINE = 1
 
-.PHONY: help setup demo test check bench clean $(STAGES)
+.PHONY: help setup model demo test check bench clean $(STAGES)
 
 help: ## list the targets
 	@grep -hE '^[a-z %$$()A-Z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -19,14 +18,13 @@ $(READY): pyproject.toml pipelines/setup.sh pipelines/engine-cpu.txt
 	bash pipelines/setup.sh
 	@touch $@
 
-$(MODEL): $(READY) pipelines/demo-model.txt
+model: $(READY)
 	@$(PY) -m pipelines.fetch_model
-	@touch $@
 
-demo: $(READY) $(MODEL) ## profile the committed sample set with a small real model
+demo: model ## profile the committed sample set with a small real model
 	$(PY) -m pipelines profile demo
 
-test: $(READY) $(MODEL) ## run the whole test suite
+test: model ## run the whole test suite
 	$(PY) -m pytest
 
 check: $(READY) ## lint and type-check

@@ -68,8 +68,7 @@ def slots(mean_s: float) -> None:
             stages.sample(store.RunFolder(run), spec, QuietLive())
     begin, end = min(log.starts), max(log.starts)
     busy = sum(
-        min(start + delay, end) - start
-        for start, delay in zip(log.starts, log.delays, strict=True)
+        min(start + delay, end) - start for start, delay in zip(log.starts, log.delays, strict=True)
     )
     share = busy / (SERVERS * SLOTS * (end - begin))
     rate = len(log.starts) / (end - begin)

@@ -46,9 +46,7 @@ def memory() -> None:
         show(count, *starts)
 
 
-def show(
-    count: int, first: dict[str, Any], second: dict[str, Any], third: dict[str, Any]
-) -> None:
+def show(count: int, first: dict[str, Any], second: dict[str, Any], third: dict[str, Any]) -> None:
     """A line a figure."""
     print(
         f"memory: {count:,} questions x {K}: peak {first['peak_read']:,.0f} MB reading them "

@@ -257,6 +257,11 @@ def _quoted_echo(low: str, site: Site, before: str) -> bool:
     return quoted and _ECHO_BEFORE.search(bare.rstrip("\"'`“‘「『 :*_")) is not None
 
 
+def runs_on(low: str, start: int) -> bool:
+    """Whether a new question or a new turn begins after ``start``."""
+    return _RUN_ON.search(low, start) is not None
+
+
 def _before_run_on(low: str, sites: list[Site]) -> list[Site]:
     """Drop what a base model goes on with after its answer: a new question, a new turn."""
     if not sites:

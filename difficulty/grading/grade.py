@@ -25,7 +25,7 @@ from difficulty.grading.thoughts import reply_start
 from difficulty.grading.verdict import MathEqual, Verdict
 from difficulty.schema import Completion, Grade, Question
 
-GRADER_VERSION = "1"
+GRADER_VERSION = "2"
 """Changes whenever a verdict on some reply changes, so that cached grades can be told apart."""
 
 MAX_CHARS = 200_000

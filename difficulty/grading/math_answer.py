@@ -5,26 +5,18 @@ from __future__ import annotations
 import re
 
 from difficulty.grading.declare import Site, sites_of
+from difficulty.grading.ending import SEGMENT, UNIT_AFTER, chain_in, last_statement
 from difficulty.grading.latex import normalize_math
 from difficulty.grading.markers import CONCLUDE
 from difficulty.grading.normalize import Normal, line_spans
 from difficulty.grading.phrases import REFUSAL
 from difficulty.grading.settle import Declared, settle
 
-_SEGMENT = re.compile(
-    r"\$\$?([^$]{1,2000})\$\$?|\\\(((?:[^\\]|\\[^)]){1,2000}?)\\\)|\\\[((?:[^\\]|"
-    r"\\[^\]]){1,2000}?)\\\]"
-)
 _JOIN = re.compile(r"\s*(?:,\s*(?:and|or)?|and|or|、|と|または|和|或)\s*")
 _LEAD = re.compile(
     r"[\s*_`\"'“‘>|#:]*(?:(?:the|is|are|final|answer|simply|just|therefore|thus|equal to|"
     r"approximately|about)\b[\s:*_]*)*",
     re.IGNORECASE,
-)
-_UNIT_AFTER = re.compile(
-    r"\s*(?:\\text\{[^{}]*\}|(?:square |cubic )?(?:cm|mm|km|m|in|ft|yd|mi|kg|g|mg|ml|l|s|h|"
-    r"min|degrees?|percent|%|dollars?|cents?|inches|feet|meters?|metres?|units?|miles?|"
-    r"hours?|minutes?|seconds?)(?![A-Za-z])(?:\^\{?[23]\}?)?)"
 )
 _SENTENCE_END = re.compile(
     r"\.(?=\s|\*|$)|[。;]|\s(?:because|since|which|where|as required|so that)\b|"
@@ -91,12 +83,12 @@ def _within_line(text: str, site: Site) -> tuple[int, int]:
     """Where the mathematics of a declared line stands: its segments, else its first clause."""
     lead = _LEAD.match(text, site.value)
     begin = min(lead.end() if lead else site.value, max(site.end, site.value))
-    first = _SEGMENT.match(text, begin)
+    first = SEGMENT.match(text, begin)
     if first:
         return _segments(text, first)
     clause = _SENTENCE_END.search(text, begin, site.end)
     end = clause.start() if clause else site.end
-    inside = list(_SEGMENT.finditer(text, begin, end))
+    inside = list(SEGMENT.finditer(text, begin, end))
     if inside and not _is_plain(text[begin : inside[-1].start()]):
         start = inside[-1]
         for earlier in reversed(inside[:-1]):
@@ -127,11 +119,11 @@ def _segments(text: str, first: re.Match[str]) -> tuple[int, int]:
     end = first.end()
     while True:
         joint = _JOIN.match(text, end)
-        following = _SEGMENT.match(text, joint.end()) if joint else None
+        following = SEGMENT.match(text, joint.end()) if joint else None
         if following is None:
             break
         end = following.end()
-    unit = _UNIT_AFTER.match(text, end)
+    unit = UNIT_AFTER.match(text, end)
     return first.start(), unit.end() if unit else end
 
 
@@ -178,7 +170,18 @@ def _conclusion(reply: Normal, start: int) -> list[Declared]:
         and not REFUSAL.search(line.lower())
     ):
         return _declared(reply, begin, end, "a word alone")
-    return _concluding_sentence(reply, begin, end)
+    if chain_in(reply.text, begin, end) is not None:
+        return _statement(reply, lines)
+    return _concluding_sentence(reply, begin, end) or _statement(reply, lines)
+
+
+def _statement(reply: Normal, lines: list[tuple[int, int]]) -> list[Declared]:
+    """An equation chain, or a sentence such as ``The sum is 0.4.``, on the last line."""
+    found = last_statement(reply, lines)
+    value = normalize_math(found.text) if found else ""
+    if found is None or not value:
+        return []
+    return [Declared(value, found.begin, found.end, CONCLUDE, found.how)]
 
 
 _FEW_WORDS = re.compile(r"\W*(?:[A-Za-z'-]+\W+){0,2}[A-Za-z'-]+\W*")
@@ -187,9 +190,14 @@ _FEW_WORDS = re.compile(r"\W*(?:[A-Za-z'-]+\W+){0,2}[A-Za-z'-]+\W*")
 def _is_mathematics(line: str, *, alone: bool) -> bool:
     """Whether a line is one piece of mathematics and nothing else."""
     line = line.strip(" .*")
-    if _SEGMENT.fullmatch(line):
+    if SEGMENT.fullmatch(line):
         return line.count("$") <= 2 or line.startswith("$$")
-    return alone and "$" not in line and _is_plain(line) and bool(_MATHY.search(line))
+    return (
+        alone
+        and not re.search(r"\$|\\\(|\\\[", line)
+        and _is_plain(line)
+        and bool(_MATHY.search(line))
+    )
 
 
 _PLAIN_END = re.compile(
@@ -215,7 +223,7 @@ def _plain_conclusion(reply: Normal, begin: int, end: int) -> list[Declared]:
 
 def _concluding_sentence(reply: Normal, begin: int, end: int) -> list[Declared]:
     """``So the side is $...$``: the last segment of the last sentence, after a verb."""
-    segments = list(_SEGMENT.finditer(reply.text, begin, end))
+    segments = list(SEGMENT.finditer(reply.text, begin, end))
     if not segments:
         return _plain_conclusion(reply, begin, end)
     last = segments[-1]

@@ -1,0 +1,245 @@
+"""A last line that states a value by itself: an equation chain, or ``The sum is 0.4.``
+
+Both are read narrowly. A line with any other words, a list, a hedge, a check, a supposition, or one
+that stands beside other statements of the same form, declares nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from difficulty.grading.declare import runs_on
+from difficulty.grading.latex import normalize_math, split_top, squeeze
+from difficulty.grading.normalize import Normal
+from difficulty.grading.numbers import parse_number
+from difficulty.grading.phrases import REFUSAL
+
+MAX_LINE = 600
+"""Characters of such a line; a longer one is no plain statement."""
+
+SEGMENT = re.compile(
+    r"\$\$?([^$]{1,2000})\$\$?|\\\(((?:[^\\]|\\[^)]){1,2000}?)\\\)|\\\[((?:[^\\]|"
+    r"\\[^\]]){1,2000}?)\\\]"
+)
+UNIT_AFTER = re.compile(
+    r"\s*(?:\\text\{[^{}]*\}|(?:square |cubic )?(?:cm|mm|km|m|in|ft|yd|mi|kg|g|mg|ml|l|s|h|"
+    r"min|degrees?|percent|%|dollars?|cents?|inches|feet|meters?|metres?|units?|miles?|"
+    r"hours?|minutes?|seconds?)(?![A-Za-z])(?:\^\{?[23]\}?)?)"
+)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The mathematics of a line: where it stands and how it is spelled."""
+
+    begin: int
+    end: int
+    text: str
+    """Without dollars and other delimiters."""
+    how: str
+
+
+_ITEM = re.compile(r"\s*(?:[-+•*>|#–—]\s|\(?(?:\d{1,3}|[a-z]|[ivx]{1,4})[.)]\s)")
+_RELATED = re.compile(
+    r"[<>≠≤≥≈≅∼~≟⇒→⟹;:?&]|!=|\\\\|\\(?:neq?|leq?|geq?|leqslant|geqslant|lt|gt|approx|sim|simeq|"
+    r"cong|implies|iff|(?:long)?(?:left|right)+arrow|to|lor|vee|land|wedge|in|begin|stackrel|"
+    r"overset|cancel|quad|qquad|not|propto|mid|cdots|ldots|dots)(?![a-z])|\.\.|…",
+    re.IGNORECASE,
+)
+_TEXT = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mbox)\s*\{([^{}]*)\}")
+_TEXT_WORD = re.compile(r"\s*\(?(?!(?:or|and|not|if|for|no|is|to)\b)[A-Za-z]{1,12}\.?\)?\s*", re.I)
+_COMMAND = re.compile(r"\\[A-Za-z]+")
+_WORD = re.compile(
+    r"(?<![A-Za-z])(?!(?:(?:arc)?(?:sin|cos|tan|cot|sec|csc)h?|sqrt|log|ln|exp|pi|gcd|lcm|abs|max|"
+    r"min)(?![A-Za-z]))[A-Za-z]{2,}"
+)
+_INNER_WORD = re.compile(r"(?<![A-Za-z])(?:and|or|not|to|if|is)(?![A-Za-z])|[A-Za-z]{4,}")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_LABEL = re.compile(r"[A-Za-z](?:_\{?\w{1,4}\}?)?'?(?:\([A-Za-z\d, ]{1,9}\))?|\\[a-z]+")
+
+_NAMES = r"(?:the|its|their|our|this|it)\b"
+_LEADS = r"(?:(?:and|so|thus|hence|then|therefore|finally|overall|in total|altogether),?\s+)?"
+_SENTENCE = re.compile(
+    rf"\s*{_LEADS}(?P<subject>{_NAMES}[^=:;,?!()]{{0,160}}?|[A-Za-z]{{3,20}}(?=\s*=|\s+(?:is|equals)\b))"
+    r"\s*(?:(?<=[\s$])(?:is|equals)\s+(?:(?:exactly|simply|just|therefore|thus|then|also )\s+)?"
+    r"(?:equal to\s+)?|=\s*)(?P<value>\S.*)",
+    re.IGNORECASE,
+)
+_FINDING = re.compile(
+    rf"\s*{_LEADS}(?:(?:we|i)\s+(?:get|obtain|have|find)|(?:this|that|it|adding|simplifying|"
+    r"subtracting|multiplying|dividing)(?:\s+\w+){0,3}\s+(?:gives|yields))\s+(?P<value>\S.*)",
+    re.IGNORECASE,
+)
+_DOUBTED = re.compile(
+    r"\b(?:not|no|never|neither|nor|nothing|none|cannot|without|except|maybe|perhaps|possibly|"
+    r"probably|likely|might|may|could|would|should|can|guess\w*|think\w*|thought|believe\w*|"
+    r"belief|suppos\w*|assum\w*|if|when|unless|whether|until|either|or|else|between|at least|"
+    r"at most|hardly|seem\w*|appear\w*|suggest\w*|what|which|who|how|why|step|intermediate|"
+    r"previous|partial|initial|initially|given|wrong|incorrect|mistak\w*|error|false|fake|tempt\w*|"
+    r"naive|formula|example|students?|claim\w*|says?|said|someone|some|options?|choices?|"
+    r"equation|problem|question|task|exercise|hint|line|upper|lower|bound|estimate\w*|"
+    r"approximat\w*|rough\w*|idea|notion|hypothesis|possib\w*|candidates?|expected|first|second|"
+    r"third|other|another|next|one of|opposite|far|reason|rule|page|chapter|year)\b|n't\b",
+    re.IGNORECASE,
+)
+_THAT = re.compile(
+    r"(?:the )?(?:probability|chance|likelihood|odds) that\b.*\b(?:is|are)\b", re.IGNORECASE
+)
+_ASIDE = re.compile(
+    r"\b(?:check\w*|verif\w*|example|e\.g|suppose|assum\w*|pretend|imagine|claim\w*|"
+    r"says?|said|guess\w*|recall|remember|formula|similar\w*|doubt\w*|unsure)\b",
+    re.IGNORECASE,
+)
+
+
+def last_statement(reply: Normal, lines: list[tuple[int, int]]) -> Ending | None:
+    """The value that the last of these lines states by itself; null if it does not."""
+    begin, end = lines[-1]
+    found = chain_in(reply.text, begin, end) or _sentence_in(reply.text, begin, end)
+    if found is None:
+        return None
+    start = lines[0][0]
+    if REFUSAL.search(reply.low, start) or runs_on(reply.low, start):
+        return None
+    return found if len(lines) == 1 or _stands(reply.text, lines, found) else None
+
+
+def chain_in(text: str, begin: int, end: int) -> Ending | None:
+    """A line that is an equation chain without a word, as ``$4x+4x$ = $8x$``."""
+    begin, end = _trimmed(text, begin, end)
+    line = text[begin:end]
+    if "=" not in line or _ITEM.match(line):
+        return None
+    body = _mathematics(line)
+    if body is None or not _is_chain(body):
+        return None
+    return Ending(begin, end, body, "equation chain")
+
+
+def _trimmed(text: str, begin: int, end: int) -> tuple[int, int]:
+    while begin < end and (text[begin].isspace() or text.startswith(("**", "`"), begin)):
+        begin += 2 if text.startswith("**", begin) else 1
+    while begin < end and text[end - 1] in " \t\r*`.":
+        end -= 1
+    return begin, end
+
+
+def _mathematics(line: str) -> str | None:
+    """The text without delimiters; null where it is longer, prose, a list or another relation."""
+    if len(line) > MAX_LINE:
+        return None
+    outside = SEGMENT.sub(" ", line)
+    if "$" in outside or re.search(r"\\[()\[\]]", outside):
+        return None
+    inside = [next(filter(None, found.groups())) for found in SEGMENT.finditer(line)]
+    if _has_words(_without_unit(outside), _WORD):
+        return None
+    if any(_has_words(content, _INNER_WORD) for content in inside):
+        return None
+    body = SEGMENT.sub(lambda found: f" {next(filter(None, found.groups()))} ", line).strip()
+    if _RELATED.search(body) or len(split_top(_THOUSANDS.sub("", body), ",")) > 1:
+        return None
+    return body
+
+
+def _without_unit(outside: str) -> str:
+    """Take a unit off the end."""
+    for found in UNIT_AFTER.finditer(outside):
+        if not outside[found.end() :].strip(" .*"):
+            return outside[: found.start()]
+    return outside
+
+
+def _has_words(text: str, word: re.Pattern[str]) -> bool:
+    if any(not _TEXT_WORD.fullmatch(found[1]) for found in _TEXT.finditer(text)):
+        return True
+    return word.search(_COMMAND.sub(" ", _TEXT.sub(" ", text))) is not None
+
+
+def _is_chain(body: str) -> bool:
+    """Whether there are two sides or more, none empty, and not one number repeated (a check)."""
+    sides = split_top(body, "=")
+    if len(sides) < 2 or not all(re.search(r"\w", side) for side in sides):
+        return False
+    return len({squeeze(side) for side in sides}) > 1 or parse_number(sides[0]) is None
+
+
+def _sentence_in(text: str, begin: int, end: int) -> Ending | None:
+    """``The sum is 0.4.`` as the whole line: a named thing, a verb and one value."""
+    begin, end = _trimmed(text, begin, end)
+    line = text[begin:end]
+    if len(line) > MAX_LINE or line.endswith("!") or _ITEM.match(line):
+        return None
+    for value, one in _values(line):
+        start, stop = _trimmed(text, begin + value, end)
+        body = _mathematics(_without_currency(text[start:stop]))
+        if body is None or _DOUBTED.search(line[:value]):
+            continue
+        if _is_chain(body) if "=" in body else one and _is_value(body):
+            return Ending(start, stop, body, "concluding sentence")
+    return None
+
+
+def _values(line: str) -> Iterator[tuple[int, bool]]:
+    """Where a value may begin in a line of one sentence, and whether it may be no chain."""
+    finding = _FINDING.fullmatch(line)
+    if finding is not None:
+        yield finding.start("value"), False
+    found = _SENTENCE.fullmatch(line)
+    if found is None:
+        return
+    verbs = list(re.finditer(r"\s(?:is|equals)\s+", line))
+    if len(verbs) > 1:
+        if _THAT.match(line[: verbs[-1].start()].strip()):
+            yield verbs[-1].end(), True
+    elif not re.search(r"\bthat\b", found["subject"], re.IGNORECASE):
+        yield found.start("value"), True
+
+
+def _without_currency(value: str) -> str:
+    return value[1:] if re.fullmatch(r"\$\d[\d,.]*", value) else value
+
+
+def _is_value(body: str) -> bool:
+    return re.search(r"\d|π|∞|√|\\pi|\\sqrt|\\infty|(?<![a-z])pi(?![a-z])", body) is not None
+
+
+def _stands(text: str, lines: list[tuple[int, int]], found: Ending) -> bool:
+    """Whether the lines before leave the last one the only statement, and no aside."""
+    before = text[slice(*lines[-2])].strip()
+    bare = before.rstrip("*_ ")
+    sentence = re.split(r"[.!?]\s", bare)[-1]
+    if _ASIDE.search(sentence):
+        return False
+    leads_in = bare[-1:] not in set(".!?。") and re.search(r"[A-Za-z]{2}", _COMMAND.sub("", bare))
+    if leads_in and _DOUBTED.search(sentence):
+        return False
+    if _sentence_in(text, *lines[-2]) is not None:
+        return False
+    previous = chain_in(text, *lines[-2]) or _single(text, *lines[-2])
+    return previous is None or _follows(previous.text, found.text)
+
+
+def _single(text: str, begin: int, end: int) -> Ending | None:
+    """A line that is an equation after the mark of a list item."""
+    item = _ITEM.match(text[begin:end])
+    return chain_in(text, begin + item.end(), end) if item else None
+
+
+def _follows(previous: str, last: str) -> bool:
+    """Whether an equation goes on from the one before, and is no second value beside it."""
+    sides, final = split_top(previous, "="), split_top(last, "=")
+    if not _LABEL.fullmatch(sides[0].strip()):
+        return True
+    if squeeze(sides[0]) != squeeze(final[0]):
+        return False
+    value, result = normalize_math(sides[-1]), normalize_math(final[-1])
+    first, second = parse_number(value), parse_number(result)
+    if first is not None and second is not None:
+        return first == second
+    return second is not None and not re.search(r"[A-Za-z]", _ARITHMETIC.sub("", value))
+
+
+_ARITHMETIC = re.compile(r"\\(?:frac|cdot|times|div)(?![a-z])")
