@@ -9,25 +9,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import random
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest import mock
 
 from bench.sampling_servers import (
     Log,
+    QuietLive,
     Settings,
-    draw_delay,
     other_process,
     run_spec,
     write_questions,
 )
 from difficulty import stages, store
-from difficulty.report.live import Live
 from difficulty.run_spec import RunSpec
-from difficulty.sampling import draw, protocol
+from difficulty.sampling import journal, protocol
 from difficulty.sampling.protocol import Owed
 
 SLOTS = 64
@@ -38,13 +37,6 @@ SLOT_MEANS_S = (0.25, 2.0)
 CLIENT_QUESTIONS = 6_000
 WORDS, WORD = 180, "abcde"
 """180 tokens of six bytes: an answer of 1 kB."""
-
-
-class QuietLive(Live):
-    """Says nothing."""
-
-    def say(self, text: str) -> None:
-        """Nothing."""
 
 
 @contextlib.contextmanager
@@ -63,9 +55,12 @@ def slots(mean_s: float) -> None:
     """Share of slot time in which a server works on a request, until the queue is empty."""
     log = Log()
     settings = Settings(servers=SERVERS // 2, mean_s=mean_s)
-    with other_process(settings, log) as first, other_process(settings, log) as second:
-        with prepared(SLOT_QUESTIONS, first + second, k=5) as (run, spec):
-            stages.sample(store.RunFolder(run), spec, QuietLive())
+    with (
+        other_process(settings, log) as first,
+        other_process(settings, log) as second,
+        prepared(SLOT_QUESTIONS, first + second, k=5) as (run, spec),
+    ):
+        stages.sample(store.RunFolder(run), spec, QuietLive())
     begin, end = min(log.starts), max(log.starts)
     busy = sum(
         min(start + delay, end) - start for start, delay in zip(log.starts, log.delays, strict=True)
@@ -101,14 +96,15 @@ class Timed:
 
 def client() -> None:
     """Processor time of the client for a request of five answers of 1 kB."""
+    seal = Timed(journal.seal)
     with other_process(Settings(words=WORDS, word=WORD)) as urls:
-        with prepared(CLIENT_QUESTIONS, urls, k=5) as (run, spec):
-            seal = Timed(draw.seal)
-            draw.seal = seal
+        with (
+            prepared(CLIENT_QUESTIONS, urls, k=5) as (run, spec),
+            mock.patch("difficulty.sampling.draw.seal", seal),
+        ):
             wall, start = time.monotonic(), time.process_time()
             stages.sample(store.RunFolder(run), spec, QuietLive())
             seconds, wall = time.process_time() - start, time.monotonic() - wall
-            draw.seal = seal.function
         bare = asyncio.run(bare_requests(urls[0], spec))
     each = 1000 / CLIENT_QUESTIONS
     print(

@@ -16,9 +16,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench.sampling_servers import run_spec
+from bench.sampling_servers import QuietLive, run_spec
 from difficulty import prompts, stages, store
-from difficulty.report.live import Live
 from difficulty.run_spec import RunSpec, ServerSpec
 from difficulty.sampling.local_servers import running_local_servers
 from difficulty.sampling.servers import server_environment, this_machine, usable_cores
@@ -32,15 +31,8 @@ K, MAX_TOKENS, TEMPERATURE = 5, 64, 0.5
 MAX_MODEL_LEN = 1024
 CONCURRENCIES = (16, 64)
 """Our own on a CPU, and enough to fill the engine's 128 sequences at all times."""
-ENGINE = {"max_num_seqs": 128, "max_num_batched_tokens": 2048}
+ENGINE: dict[str, Any] = {"max_num_seqs": 128, "max_num_batched_tokens": 2048}
 """What vLLM's server takes on a CPU; stated, for ``LLM`` takes twice as much by itself."""
-
-
-class QuietLive(Live):
-    """Says nothing."""
-
-    def say(self, text: str) -> None:
-        """Nothing."""
 
 
 def spec_for(urls: list[str], concurrency: int, limit: int | None = None) -> RunSpec:

@@ -16,12 +16,16 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
+from unittest import mock
 
 from bench.sampling_servers import Settings, other_process, run_spec, write_questions
 from difficulty import stages, store
 from difficulty.report.live import Live
-from difficulty.sampling import draw, protocol
+from difficulty.sampling import journal, protocol
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 COUNTS = (50_000, 1_000_000)
 """The first is what the second's memory is compared with."""
@@ -109,6 +113,26 @@ def peak_mb() -> float:
     return int(line.split()[1]) * 1024 / 1e6
 
 
+class Once:
+    """Notes the first call of a function."""
+
+    def __init__(self, live: Stopwatch, name: str) -> None:
+        self.live = live
+        self.name = name
+        self.noted = False
+
+    def before(self, function: Callable[P, R]) -> Callable[P, R]:
+        """The function, with the note before its first call."""
+
+        def call(*args: P.args, **more: P.kwargs) -> R:
+            if not self.noted:
+                self.noted = True
+                self.live.note(self.name)
+            return function(*args, **more)
+
+        return call
+
+
 def main() -> None:
     """One start of the client."""
     folder, url, stop_at, how = sys.argv[1:]
@@ -118,21 +142,14 @@ def main() -> None:
     if not run.questions.exists():
         stages.prepare(run, spec, live)
         live.note("read")
-    seal, body = draw.seal, protocol.request_body
-
-    def note_seal(path: Path) -> None:
-        if draw.seal is note_seal:
-            draw.seal = seal
-            live.note("sealed")  # stages.sample has just sealed; this second call finds nothing
-        seal(path)
-
-    def note_request(*args: Any, **more: Any) -> dict[str, Any]:
-        protocol.request_body = body
-        live.note("request")
-        return body(*args, **more)
-
-    draw.seal, protocol.request_body = note_seal, note_request
-    with contextlib.suppress(KeyboardInterrupt):
+    sealed, first_request = Once(live, "sealed"), Once(live, "request")
+    with (
+        mock.patch("difficulty.sampling.draw.seal", sealed.before(journal.seal)),
+        mock.patch(
+            "difficulty.sampling.protocol.request_body", first_request.before(protocol.request_body)
+        ),
+        contextlib.suppress(KeyboardInterrupt),
+    ):
         stages.sample(run, spec, live)
     live.note("end")
 

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from difficulty.grading import GRADER_VERSION
+from difficulty.report.live import Live
 from difficulty.run_spec import GradingSpec, RunSpec, SamplingSpec, ServerSpec, SourceSpec
 from difficulty.sampling.scripted import Script, scripted_server
 from difficulty.sources import find_dataset
@@ -37,19 +38,26 @@ class Settings:
     """Of the lognormal times: 1 makes one request in a hundred take six times the mean."""
 
 
+class QuietLive(Live):
+    """Says nothing."""
+
+    def say(self, text: str) -> None:
+        """Nothing."""
+
+
 class CountedOnly(list[dict[str, Any]]):
     """Stands for the bodies seen; a million of them would fill the memory."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.count = 0
+        self.seen = 0
 
     def append(self, _body: dict[str, Any]) -> None:
         """Count it."""
-        self.count += 1
+        self.seen += 1
 
     def __len__(self) -> int:
-        return self.count
+        return self.seen
 
 
 @dataclass

@@ -38,6 +38,7 @@ from difficulty.cli_options import (
     stop_strings,
 )
 from difficulty.run_commands import (
+    compare_grades,
     console,
     end_on_error,
     merge_into,
@@ -204,9 +205,18 @@ def sample(
 
 
 @app.command(epilog="Example: difficulty grade /tmp/demo")
-def grade(run: RunArgument, as_json: Json = False) -> None:
-    """Grade every answer of a run with this version's rules."""
-    run_stage("grade", run, {}, as_json=as_json)
+def grade(
+    run: RunArgument,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Say what changed: verdicts, levels, question ids.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Grade every answer of a run with this version's rules, without sampling again."""
+    if compare:
+        compare_grades(run, as_json=as_json)
+    else:
+        run_stage("grade", run, {}, as_json=as_json)
 
 
 @app.command(epilog="Example: difficulty bucket /tmp/demo --min-graded 4")

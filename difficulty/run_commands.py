@@ -54,6 +54,22 @@ def profile_run(
         print_summary(summary, console())
 
 
+def compare_grades(folder: Path, *, as_json: bool) -> None:
+    """Grade again and say what became of verdicts and levels."""
+    from difficulty.regrade import comparing
+    from difficulty.report.terminal import print_regrade
+    from difficulty.store import RunFolder, load_spec
+
+    run = RunFolder(folder)
+    load_spec(run)
+    with comparing(run) as found:
+        refresh_run("grade", folder, {})
+    if as_json:
+        print_json(found)
+    else:
+        print_regrade(found, console())
+
+
 def merge_into(folders: list[Path], target: Path, *, as_json: bool) -> None:
     """Merge finished runs into a new one, run the stages after sampling, print the summary."""
     from difficulty import stages

@@ -267,6 +267,11 @@ def export(run: RunFolder, spec: RunSpec, live: Live) -> None:
     trainers = [find_trainer(name) for name in spec.export.trainers]
     _remove_stale_exports(run, settings, inputs, live)
     require_kept(run, spec)
+    if spec.sampling.prompt_style == "plain":
+        live.say(
+            "plain run: TRL gets the prompt as text; give other trainers a template that passes "
+            "the one user message through as it is"
+        )
     for trainer in trainers:
         path = export_file(run, trainer.name)
         if path.exists():

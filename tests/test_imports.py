@@ -18,7 +18,7 @@ TIERS = [
     {"store", "lock"},
     {"export", "sources", "sampling", "rewards"},
     {"runs"},
-    {"report", "run_forecast", "doctor", "merge"},
+    {"report", "run_forecast", "doctor", "merge", "regrade"},
     {"stages"},
     {"run_commands"},
     {"cli_options"},

@@ -160,6 +160,22 @@ def test_the_exported_prompt_is_what_was_sampled(finished):
     assert all(json.dumps(row["prompt"]) in sent for row in exported)
 
 
+def test_a_plain_run_exports_the_text_that_was_sampled(sums, tmp_path, live, serve):
+    url, script = serve(answer=lambda messages, chooser: chooser.choice("48"))
+    run = store.RunFolder(tmp_path / "run")
+    overrides = {
+        "sampling": {"template": "bare-v1", "prompt_style": "plain"},
+        "selection": {"keep": "L1-L6"},
+        "server": {"endpoints": (url,)},
+    }
+    stages.profile(run, start_run(run, str(sums), "scripted", overrides), live)
+    sent = {body["prompt"] for body in script.requests}
+    trl = pq.read_table(run.exports / "trl" / "train-00000.parquet").to_pylist()
+    verl = pq.read_table(run.exports / "verl" / "train-00000.parquet").to_pylist()
+    assert {row["prompt"] for row in trl} == sent
+    assert {row["prompt"][0]["content"] for row in verl} == sent
+
+
 def test_unknown_answers_are_null_and_in_no_denominator(sums, tmp_path, live, serve):
     url, _ = serve(faults=["400", "cut", "null_content"])
     run = store.RunFolder(tmp_path / "run")

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 KEEP_ORDER = "--dataset_shuffle false --train_dataloader_shuffle false"
 
 
-def schema() -> pa.Schema:
-    """Columns of the file. Without ``messages``, ms-swift would turn other columns into turns."""
+def schema(*, plain: bool = False) -> pa.Schema:
+    """Columns of the file, plain run or not: without ``messages`` other columns become turns."""
     import pyarrow as pa
 
     return pa.schema(

@@ -19,7 +19,8 @@ class Trainer:
     """How one trainer wants its file."""
 
     name: str
-    schema: Callable[[], pa.Schema]
+    schema: Callable[..., pa.Schema]
+    """``schema(plain=...)``: plain runs may need another type for the prompt."""
     row: Callable[[TrainingRow], dict[str, Any]]
     keep_order: str
     """The setting that turns the trainer's own shuffle off: row order is the curriculum."""

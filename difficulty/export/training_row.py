@@ -18,7 +18,10 @@ class TrainingRow:
 
     question: Question
     messages: list[Message]
-    """Exactly the chat that was sampled: system prompt and worked examples included."""
+    """Exactly the chat that was sampled: system prompt and worked examples included. Of a plain
+    run, one user message that holds the whole text."""
+    plain_prompt: str | None = None
+    """The text that was sampled of a plain run; null for a chat."""
     grading_key: str
     level: str
     pass_rate: float

@@ -12,13 +12,16 @@ if TYPE_CHECKING:
 KEEP_ORDER = "GRPOConfig(shuffle_dataset=False)"
 
 
-def schema() -> pa.Schema:
-    """Columns of the file. None may be named prompts, completions or trainer_state."""
+def schema(*, plain: bool = False) -> pa.Schema:
+    """Columns of the file. None may be named prompts, completions or trainer_state.
+
+    Of a plain run the prompt is a text, which TRL does not template.
+    """
     import pyarrow as pa
 
     return pa.schema(
         [
-            ("prompt", messages_type()),
+            ("prompt", pa.string() if plain else messages_type()),
             ("solution", pa.string()),
             ("source", pa.string()),
             *profile_types(),
@@ -29,7 +32,7 @@ def schema() -> pa.Schema:
 def row(item: TrainingRow) -> dict[str, Any]:
     """One row of the file."""
     return {
-        "prompt": item.messages,
+        "prompt": item.messages if item.plain_prompt is None else item.plain_prompt,
         "solution": item.question.answer,
         "source": item.question.source,
         **profile_fields(item),

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 KEEP_ORDER = "data.shuffle=False"
 
 
-def schema() -> pa.Schema:
-    """Columns of the file. raw_prompt, index, uid and tools_kwargs are verl's own."""
+def schema(*, plain: bool = False) -> pa.Schema:
+    """Columns of the file, plain run or not. raw_prompt, index, uid are verl's."""
     import pyarrow as pa
 
     text = pa.string()

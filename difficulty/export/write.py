@@ -36,7 +36,7 @@ def write_export(
     run: store.RunFolder, trainer: Trainer, sampling: SamplingSpec, stamp: store.Stamp
 ) -> int:
     """Write exports/TRAINER/train-00000.parquet whole or not at all; returns its number of rows."""
-    schema = trainer.schema()
+    schema = trainer.schema(plain=sampling.prompt_style == "plain")
     with store.TableWriter(export_file(run, trainer.name), schema, stamp) as table:
         for rows in store.in_chunks(training_rows(run, sampling), ROWS_A_GROUP):
             table.write_batch(_batch([trainer.row(row) for row in rows], schema))
@@ -58,9 +58,12 @@ def training_rows(run: store.RunFolder, sampling: SamplingSpec) -> Iterator[Trai
     for batch in store.stream(store.connect(run), KEPT, tables):
         for values in batch.to_pylist():
             question: Question = store.row_from_dict(Question, values)
+            chat = prompts.messages(question, template=sampling.template, few_shot=few_shot)
+            plain = prompts.plain_text(chat) if sampling.prompt_style == "plain" else None
             yield TrainingRow(
                 question=question,
-                messages=prompts.messages(question, template=sampling.template, few_shot=few_shot),
+                messages=chat if plain is None else [{"role": "user", "content": plain}],
+                plain_prompt=plain,
                 grading_key=grading_key(question),
                 level=values["level"],
                 pass_rate=values["pass_rate"],

@@ -1,4 +1,4 @@
-"""A last line that states a value by itself: an equation chain, or ``The sum is 0.4.``
+"""A last line that states a value by itself: an equation chain, or one short sentence.
 
 Both are read narrowly. A line with any other words, a list, a hedge, a check, a supposition, or one
 that stands beside other statements of the same form, declares nothing.
@@ -18,6 +18,9 @@ from difficulty.grading.phrases import REFUSAL
 
 MAX_LINE = 600
 """Characters of such a line; a longer one is no plain statement."""
+
+MAX_LINES = 40
+"""Lines before that are looked at for other statements of the same form."""
 
 SEGMENT = re.compile(
     r"\$\$?([^$]{1,2000})\$\$?|\\\(((?:[^\\]|\\[^)]){1,2000}?)\\\)|\\\[((?:[^\\]|"
@@ -48,6 +51,7 @@ _RELATED = re.compile(
     r"overset|cancel|quad|qquad|not|propto|mid|cdots|ldots|dots)(?![a-z])|\.\.|…",
     re.IGNORECASE,
 )
+_FOREIGN = re.compile(r"[^\x00-\x7f√π∞±∓×·⋅∙÷°∪∩αβγθλμφω∅]")
 _TEXT = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mbox)\s*\{([^{}]*)\}")
 _TEXT_WORD = re.compile(r"\s*\(?(?!(?:or|and|not|if|for|no|is|to)\b)[A-Za-z]{1,12}\.?\)?\s*", re.I)
 _COMMAND = re.compile(r"\\[A-Za-z]+")
@@ -57,6 +61,9 @@ _WORD = re.compile(
 )
 _INNER_WORD = re.compile(r"(?<![A-Za-z])(?:and|or|not|to|if|is)(?![A-Za-z])|[A-Za-z]{4,}")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_UNEVALUATED = re.compile(
+    r"[\d\s.()]*\d[\d\s.()]*(?:(?:[-+*×·]|\\cdot|\\times)[\d\s.()]*\d[\d\s.()]*)+"
+)
 _LABEL = re.compile(r"[A-Za-z](?:_\{?\w{1,4}\}?)?'?(?:\([A-Za-z\d, ]{1,9}\))?|\\[a-z]+")
 
 _NAMES = r"(?:the|its|their|our|this|it)\b"
@@ -80,7 +87,7 @@ _DOUBTED = re.compile(
     r"previous|partial|initial|initially|given|wrong|incorrect|mistak\w*|error|false|fake|tempt\w*|"
     r"naive|formula|example|students?|claim\w*|says?|said|someone|some|options?|choices?|"
     r"equation|problem|question|task|exercise|hint|line|upper|lower|bound|estimate\w*|"
-    r"approximat\w*|rough\w*|idea|notion|hypothesis|possib\w*|candidates?|expected|first|second|"
+    r"approximat\w*|rough\w*|idea|notion|hypothesis|possib\w*|candidates?|expected|there|here|every\w*|any\w*|negation|first|second|"
     r"third|other|another|next|one of|opposite|far|reason|rule|page|chapter|year)\b|n't\b",
     re.IGNORECASE,
 )
@@ -139,7 +146,9 @@ def _mathematics(line: str) -> str | None:
     if any(_has_words(content, _INNER_WORD) for content in inside):
         return None
     body = SEGMENT.sub(lambda found: f" {next(filter(None, found.groups()))} ", line).strip()
-    if _RELATED.search(body) or len(split_top(_THOUSANDS.sub("", body), ",")) > 1:
+    if _RELATED.search(body) or _FOREIGN.search(body):
+        return None
+    if len(split_top(_THOUSANDS.sub("", body), ",")) > 1:
         return None
     return body
 
@@ -163,7 +172,17 @@ def _is_chain(body: str) -> bool:
     sides = split_top(body, "=")
     if len(sides) < 2 or not all(re.search(r"\w", side) for side in sides):
         return False
+    first, last = sides[0].strip(), sides[-1].strip()
+    if _UNEVALUATED.fullmatch(last):
+        return False
+    if _LABEL.fullmatch(first) and any(_names(first, side) for side in sides[1:]):
+        return False
     return len({squeeze(side) for side in sides}) > 1 or parse_number(sides[0]) is None
+
+
+def _names(label: str, side: str) -> bool:
+    """Whether a side names the label again, as in ``x = 5 / x = 6``."""
+    return re.search(rf"(?<![A-Za-z\\]){re.escape(label)}(?![A-Za-z])", side) is not None
 
 
 def _sentence_in(text: str, begin: int, end: int) -> Ending | None:
@@ -203,6 +222,9 @@ def _without_currency(value: str) -> str:
 
 
 def _is_value(body: str) -> bool:
+    """Whether a text has a number in it and is no range or sum of plain numbers."""
+    if _UNEVALUATED.fullmatch(body):
+        return False
     return re.search(r"\d|π|∞|√|\\pi|\\sqrt|\\infty|(?<![a-z])pi(?![a-z])", body) is not None
 
 
@@ -216,16 +238,40 @@ def _stands(text: str, lines: list[tuple[int, int]], found: Ending) -> bool:
     leads_in = bare[-1:] not in set(".!?。") and re.search(r"[A-Za-z]{2}", _COMMAND.sub("", bare))
     if leads_in and _DOUBTED.search(sentence):
         return False
-    if _sentence_in(text, *lines[-2]) is not None:
+    earlier = [_equation(text, *span) for span in lines[-MAX_LINES:-1]]
+    if any(_sentence_in(text, *span) is not None for span in lines[-MAX_LINES:-1]):
         return False
-    previous = chain_in(text, *lines[-2]) or _single(text, *lines[-2])
-    return previous is None or _follows(previous.text, found.text)
+    if any(item is not None and _rivals(item, found.text) for item in earlier):
+        return False
+    return earlier[-1] is None or _follows(earlier[-1], found.text)
 
 
-def _single(text: str, begin: int, end: int) -> Ending | None:
-    """A line that is an equation after the mark of a list item."""
+def _equation(text: str, begin: int, end: int) -> str | None:
+    """The chain of a line before, also of a list item or before a comma."""
+    begin, end = _trimmed(text, begin, end)
+    while begin < end and text[end - 1] in ",; ":
+        end -= 1
     item = _ITEM.match(text[begin:end])
-    return chain_in(text, begin + item.end(), end) if item else None
+    found = chain_in(text, begin + item.end() if item else begin, end)
+    return found.text if found else None
+
+
+def contested(text: str, lines: list[tuple[int, int]]) -> bool:
+    """Whether an earlier line gives the name of the last line's equation another number."""
+    last = _equation(text, *lines[-1])
+    if last is None:
+        return False
+    earlier = (_equation(text, *span) for span in lines[-MAX_LINES:-1])
+    return any(item is not None and _rivals(item, last) for item in earlier)
+
+
+def _rivals(previous: str, last: str) -> bool:
+    """Whether two equations give one name two different numbers."""
+    sides, final = split_top(previous, "="), split_top(last, "=")
+    if squeeze(sides[0]) != squeeze(final[0]) or not _LABEL.fullmatch(sides[0].strip()):
+        return False
+    first, second = (parse_number(normalize_math(part[-1])) for part in (sides, final))
+    return first is not None and second is not None and first != second
 
 
 def _follows(previous: str, last: str) -> bool:
@@ -235,10 +281,7 @@ def _follows(previous: str, last: str) -> bool:
         return True
     if squeeze(sides[0]) != squeeze(final[0]):
         return False
-    value, result = normalize_math(sides[-1]), normalize_math(final[-1])
-    first, second = parse_number(value), parse_number(result)
-    if first is not None and second is not None:
-        return first == second
+    value, second = normalize_math(sides[-1]), parse_number(normalize_math(final[-1]))
     return second is not None and not re.search(r"[A-Za-z]", _ARITHMETIC.sub("", value))
 
 

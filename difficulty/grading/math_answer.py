@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from difficulty.grading.declare import Site, sites_of
-from difficulty.grading.ending import SEGMENT, UNIT_AFTER, chain_in, last_statement
+from difficulty.grading.ending import SEGMENT, UNIT_AFTER, chain_in, contested, last_statement
 from difficulty.grading.latex import normalize_math
 from difficulty.grading.markers import CONCLUDE
 from difficulty.grading.normalize import Normal, line_spans
@@ -156,7 +156,7 @@ def _conclusion(reply: Normal, start: int) -> list[Declared]:
         return []
     begin, end = lines[-1]
     line = reply.text[begin:end]
-    if "?" in line:
+    if "?" in line or contested(reply.text, lines):
         return []
     if _is_mathematics(line, alone=len(lines) == 1):
         return _declared(reply, begin, end, "mathematics alone")
@@ -172,7 +172,7 @@ def _conclusion(reply: Normal, start: int) -> list[Declared]:
         return _declared(reply, begin, end, "a word alone")
     if chain_in(reply.text, begin, end) is not None:
         return _statement(reply, lines)
-    return _concluding_sentence(reply, begin, end) or _statement(reply, lines)
+    return _statement(reply, lines) or _concluding_sentence(reply, begin, end)
 
 
 def _statement(reply: Normal, lines: list[tuple[int, int]]) -> list[Declared]:
@@ -234,6 +234,8 @@ def _concluding_sentence(reply: Normal, begin: int, end: int) -> list[Declared]:
         first = earlier
     sentence = max(reply.text.rfind(". ", begin, first.start()) + 1, begin)
     before = reply.text[sentence : first.start()]
+    if re.search(r"\d[^$]*\b(?:and|or)\s*\$$", last.group()):
+        return []
     after = reply.text[_segments(reply.text, first)[1] : end].strip(" .*)")
     if re.search(r"\bnot\s*$|n't\b", before) or (after and len(after.split()) > 6):
         return []

@@ -172,3 +172,22 @@ def print_doctor(found: dict[str, Any], console: Console) -> None:
         console.print(f"{package:<14} {version or '-'}")
     for text in found["missing"]:
         console.print(f"[yellow]![/] {escape(text)}")
+
+
+REGRADE_SHOWN = 20
+
+
+def print_regrade(found: dict[str, Any], console: Console) -> None:
+    """What ``difficulty grade --compare`` found."""
+    if not found:
+        console.print("nothing to compare with: this run had no profile yet")
+        return
+    console.print(
+        f"{found['verdicts_changed']:,} verdicts changed, {found['levels_moved']:,} questions moved"
+    )
+    for move in found["moves"]:
+        console.print(f"  {move['before']} -> {move['after']}: {move['questions']:,}")
+    for row in found["questions"][:REGRADE_SHOWN]:
+        console.print(f"  {row['question_id']}: {row['before']} -> {row['after']}")
+    if found["levels_moved"] > REGRADE_SHOWN:
+        console.print(f"  and {found['levels_moved'] - REGRADE_SHOWN:,} more (--json lists all)")
