@@ -427,9 +427,9 @@ def test_mixture_is_far_closer_than_the_plug_in(simulated):
 
 def test_ten_million_questions_take_no_longer_than_a_thousand():
     counts = table([value * 2700 for value in SPECIALIST])
-    start = time.perf_counter()
+    start = time.process_time()
     result = forecast(counts)
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
     assert result.pool.num_questions > 10_000_000
     assert result.pool.high - result.pool.low < 0.012
 

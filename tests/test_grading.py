@@ -181,16 +181,16 @@ HOSTILE = (
 @pytest.mark.parametrize("kind", ["choice", "numeric", "math"])
 def test_a_hostile_megabyte_is_graded_within_two_seconds(unit, kind):
     text = unit * (1_000_000 // len(unit)) + "\n."
-    started = time.perf_counter()
+    started = time.process_time()
     outcome(kind, "B" if kind == "choice" else "4", text)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 def test_time_grows_with_the_length_and_not_with_its_square():
     def seconds(size):
-        started = time.perf_counter()
+        started = time.process_time()
         outcome("choice", "B", "Therefore " * size + "\nA is B. " * size)
-        return time.perf_counter() - started
+        return time.process_time() - started
 
     seconds(10)
     assert seconds(6000) < 20 * max(seconds(1000), 0.005)
