@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from difficulty.grading import GraderPool, grade
+from difficulty.grading import GraderPool, grade, pool
 from difficulty.grading.pool import shared_math_equal
-from difficulty.grading.verdict import evaluate
+from difficulty.grading.verdict import Verdict, evaluate
 from difficulty.schema import Completion, Question
 
 
@@ -193,3 +193,31 @@ def test_mathematics_outside_a_pool_is_compared_in_a_process_of_its_own():
 def test_integrals_are_read_by_the_library():
     assert evaluate("\\int_0^1 x dx", "\\frac{1}{2}").equal is True
     assert evaluate("\\int_0^1 x dx", "\\frac{1}{3}").equal is False
+
+
+def test_an_interrupted_comparison_leaves_no_reply_behind_for_the_next(monkeypatch):
+    shared = pool._Shared()
+    assert shared.compare("\\frac{1}{2}", "0.50").equal
+    replied, calls = shared._replied, []
+
+    def interrupted_once(seconds):
+        if not calls:
+            calls.append(seconds)
+            raise TimeoutError
+        return replied(seconds)
+
+    monkeypatch.setattr(shared, "_replied", interrupted_once)
+    with pytest.raises(TimeoutError):
+        shared.compare("3", "3.0")
+    assert shared.compare("2", "3").equal is False
+    assert shared.compare("5", "5.0").equal is True
+    shared.close()
+
+
+def test_a_verdict_that_is_none_is_not_remembered(monkeypatch):
+    verdicts = [Verdict(None, "deadline"), Verdict(True, "same value")]
+    monkeypatch.setattr(pool._shared, "compare", lambda gold, answer: verdicts.pop(0))
+    pool._remembered.cache_clear()
+    assert pool.shared_math_equal("a", "b").equal is None
+    assert pool.shared_math_equal("a", "b").equal is True
+    pool._remembered.cache_clear()

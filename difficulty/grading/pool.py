@@ -231,16 +231,24 @@ class _Shared:
         self.owner = 0
 
     def compare(self, gold: str, answer: str) -> Verdict:
+        """One comparison; a caller that is interrupted leaves no reply behind for the next."""
         with self.lock:
-            if self.worker is None or self.owner != os.getpid():
-                self.worker = Worker(DEADLINE_S)
-                self.owner = os.getpid()
-                if not self._replied(START_LIMIT_S) or self.worker.receive() != READY:
-                    return self._end("the grader's worker does not start")
-            self.worker.send((gold, answer))
-            if not self._replied(DEADLINE_S):
-                return self._end(f"the grader's deadline of {DEADLINE_S:g} s")
-            return self._verdict()
+            try:
+                return self._compare(gold, answer)
+            except BaseException:
+                self._end("interrupted")
+                raise
+
+    def _compare(self, gold: str, answer: str) -> Verdict:
+        if self.worker is None or self.owner != os.getpid():
+            self.worker = Worker(DEADLINE_S)
+            self.owner = os.getpid()
+            if not self._replied(START_LIMIT_S) or self.worker.receive() != READY:
+                return self._end("the grader's worker does not start")
+        self.worker.send((gold, answer))
+        if not self._replied(DEADLINE_S):
+            return self._end(f"the grader's deadline of {DEADLINE_S:g} s")
+        return self._verdict()
 
     def _replied(self, seconds: float) -> bool:
         return self.worker is not None and self.worker.connection.poll(seconds)
@@ -268,11 +276,25 @@ _shared = _Shared()
 atexit.register(_shared.close)
 
 
+class _NoVerdictError(Exception):
+    """Carries a verdict that is none past the cache: the next try may do better."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.reason)
+        self.verdict = verdict
+
+
 @functools.lru_cache(maxsize=20_000)
 def _remembered(gold: str, answer: str) -> Verdict:
-    return _shared.compare(gold, answer)
+    verdict = _shared.compare(gold, answer)
+    if verdict.equal is None:
+        raise _NoVerdictError(verdict)
+    return verdict
 
 
 def shared_math_equal(gold: str, answer: str) -> Verdict:
     """Compare mathematics in one worker process, started when first needed, under a deadline."""
-    return _remembered(gold, answer)
+    try:
+        return _remembered(gold, answer)
+    except _NoVerdictError as unknown:
+        return unknown.verdict
