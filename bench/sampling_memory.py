@@ -136,6 +136,7 @@ class Once:
 def main() -> None:
     """One start of the client."""
     folder, url, stop_at, how = sys.argv[1:]
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
     spec = run_spec(f"{folder}/questions.jsonl", [url], k=K)
     run = store.RunFolder(Path(folder) / "run")
     live = Stopwatch(int(stop_at), signal.Signals[how], samples_there(run))

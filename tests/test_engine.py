@@ -29,18 +29,19 @@ def completions(run):
     return [row for part in run.completion_parts() for row in store.read_rows(part, Completion)]
 
 
-def engines():
-    """vLLM processes that are alive."""
-    found = subprocess.run(["pgrep", "-f", "vllm.entrypoints"], capture_output=True, check=False)
+def engines(model):
+    """Processes of servers that this test started: their model has a path of its own."""
+    found = subprocess.run(["pgrep", "-f", str(model)], capture_output=True, check=False)
     return found.stdout.split()
 
 
 @pytest.mark.skipif(not MODEL.exists(), reason="the demo's model is missing: run make demo once")
 def test_a_real_model_is_profiled_from_a_dataset_to_a_training_file(tmp_path):
     """Few-shot sums, real answers: levels, forecast and export come out, and no server stays."""
-    before = engines()
+    model = tmp_path / "model"
+    model.symlink_to(MODEL)
     done = difficulty(
-        "profile", "demo", "--limit", 12, "--model", MODEL, "--run", tmp_path / "run", "--k", 3,
+        "profile", "demo", "--limit", 12, "--model", model, "--run", tmp_path / "run", "--k", 3,
         "--keep", "L1-L6", "--temperature", 0.7, "--max-tokens", 16, "--stop", "\\n",
         "--template", "bare-v1", "--few-shot", ROOT / "data/samples/demo-few-shot.jsonl",
         "--max-model-len", 1024, "--json",
@@ -54,7 +55,7 @@ def test_a_real_model_is_profiled_from_a_dataset_to_a_training_file(tmp_path):
     texts = {(row.question_id, row.text) for row in rows}
     assert len(texts) > 12  # the draws of a question are independent, not one answer three times
     assert all(0 < row.num_tokens <= 16 for row in rows)
-    assert engines() == before
+    assert engines(model) == []
     stamp = store.read_stamp(store.RunFolder(tmp_path / "run").completion_parts()[0])
     assert stamp.extra["model"]["vllm_version"]
     assert len(stamp.extra["model"]["fingerprint"]) == 64
@@ -80,7 +81,6 @@ def tiny_llama(tmp_path_factory):
 
 def test_two_tensor_parallel_ranks_serve_one_model(tiny_llama, sums, tmp_path):
     run = store.RunFolder(tmp_path / "run")
-    before = engines()
     done = difficulty(
         "profile", sums, "--model", tiny_llama, "--run", run.root, "--tensor-parallel-size", 2,
         "--max-tokens", 8, "--max-model-len", 256, "--template", "bare-v1", "--json",
@@ -92,7 +92,7 @@ def test_two_tensor_parallel_ranks_serve_one_model(tiny_llama, sums, tmp_path):
     assert len({row.text for row in rows}) > 30
     log = (run.logs / "server-0.log").read_text(errors="replace")
     assert "tensor_parallel_size=2" in log
-    assert engines() == before
+    assert engines(tiny_llama) == []
     assert store.num_rows(run.grades) == 60
     outcomes = {row.outcome for row in store.read_rows(run.grades, Grade)}
     assert not outcomes & {"failed", "grader_error"}
@@ -143,7 +143,6 @@ def children_named(pid, name):
 
 
 def test_an_engine_that_cannot_start_says_why_and_leaves_nothing(tiny_llama, sums, tmp_path):
-    before = engines()
     arguments = (
         "profile", sums, "--model", tiny_llama, "--run", tmp_path / "run", "--max-tokens", 8,
     )  # fmt: skip
@@ -151,6 +150,6 @@ def test_an_engine_that_cannot_start_says_why_and_leaves_nothing(tiny_llama, sum
     assert "the vLLM server stopped while starting" in line
     assert "server-0.log" in line
     assert "max" in line
-    assert engines() == before
+    assert engines(tiny_llama) == []
     line = one_line(difficulty(*arguments, "--tensor-parallel-size", 3))
     assert "does not divide the model's 4 attention heads" in line

@@ -262,7 +262,7 @@ def _place_all(running: RayServers, spec: RunSpec, logs: Path) -> None:
 def _wait_for_start(running: RayServers) -> None:
     begin = time.monotonic()
     while not running.settled():
-        if not running.mend():
+        if not running.mend() and not running.settled():
             raise ServerError(
                 f"Ray found room for no server within {PLACE_TIMEOUT_S:.0f} s: others hold the "
                 "cluster. See ray status, and try again later"
