@@ -217,6 +217,8 @@ def rows_to_batch(rows: list[Any], schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _plain(value: Any) -> Any:
+    if value is None or type(value) in (str, int, float):
+        return value
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -317,6 +319,10 @@ def content_hash(path: Path) -> str:
     return stamp.content
 
 
+SQL_MEMORY = "512MB"
+"""What a query may hold before it spills: a run over a million questions stays below 1 GB."""
+SQL_THREADS = 4
+"""Each thread needs its share of that memory; our queries wait for the disk, not for cores."""
 ROWS_OF = """
     CREATE MACRO rows_of(paths) AS TABLE
     SELECT * FROM read_parquet(paths, hive_partitioning = false)
@@ -332,6 +338,8 @@ def connect(run: RunFolder | None = None) -> duckdb.DuckDBPyConnection:
         config={"autoinstall_known_extensions": "false", "allow_community_extensions": "false"}
     )
     connection.execute(ROWS_OF)
+    connection.execute(f"SET memory_limit = '{SQL_MEMORY}'")
+    connection.execute(f"SET threads = {min(SQL_THREADS, os.cpu_count() or 1)}")
     if run is not None and run.root.is_dir():
         connection.execute("SET temp_directory = ?", [str(run.root / ".spill")])
     return connection

@@ -7,6 +7,8 @@ owed again; since payloads hold no newline, reading resumes at the next line.
 
 from __future__ import annotations
 
+import io
+import itertools
 import json
 import os
 import time
@@ -14,11 +16,15 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from difficulty import store
 from difficulty.schema import Completion
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CHUNK_BYTES = 16 * 2**20
 SYNC_EVERY_S = 2.0
 """A kill loses nothing that was written; only a power cut can lose what was not yet synced."""
 
@@ -79,27 +85,36 @@ def encode(record: dict[str, Any]) -> bytes:
 
 def decode(line: bytes) -> dict[str, Any] | None:
     """The record of one line, or None if the line is torn or damaged."""
-    payload = line[18:-1]
-    if not line.endswith(b"\n") or line[:18] != b"%08x %08x " % (len(payload), zlib.crc32(payload)):
-        return None
-    record = json.loads(payload)
+    payload = _payload(line)
+    record = None if payload is None else json.loads(payload)
     return record if isinstance(record, dict) else None
 
 
 def read_segment(path: Path) -> tuple[dict[str, Any] | None, Iterator[Completion]]:
     """(header, answers) of one segment; no header if the process died before writing it."""
+    return _read_header(path), (Completion(**json.loads(p)) for p in _payloads(path))
+
+
+def _read_header(path: Path) -> dict[str, Any] | None:
     with path.open("rb") as file:
-        header = decode(file.readline())
-    return header, _completions(path)
+        return decode(file.readline())
 
 
-def _completions(path: Path) -> Iterator[Completion]:
+def _payloads(path: Path) -> Iterator[bytes]:
+    """The payload of every whole record after the header."""
     with path.open("rb") as file:
         file.readline()
         for line in file:
-            record = decode(line)
-            if record is not None:
-                yield Completion(**record)
+            payload = _payload(line)
+            if payload is not None:
+                yield payload
+
+
+def _payload(line: bytes) -> bytes | None:
+    payload = line[18:-1]
+    if not line.endswith(b"\n") or line[:18] != b"%08x %08x " % (len(payload), zlib.crc32(payload)):
+        return None
+    return payload
 
 
 def seal(folder: Path) -> None:
@@ -111,21 +126,54 @@ def seal(folder: Path) -> None:
     for segment in sorted(folder.glob("journal-*.log")):
         part = folder / f"part-{_number(segment):06d}.parquet"
         if not part.exists():
-            header, completions = read_segment(segment)
-            _write_part(part, header or {}, completions)
+            _write_part(part, segment)
         segment.unlink()
 
 
-def _write_part(part: Path, header: dict[str, Any], completions: Iterator[Completion]) -> None:
-    first = next(completions, None)
+def _write_part(part: Path, segment: Path) -> None:
+    """Arrow reads the checked payloads itself: that costs a few microseconds a row."""
+    payloads = _payloads(segment)
+    first = next(payloads, None)
     if first is None:
         return
+    header = _read_header(segment) or {}
     stamp = store.Stamp(
         settings=header.get("settings", {}), inputs={}, extra=header.get("extra", {})
     )
-    with store.TableWriter(part, store.table_schema(Completion), stamp) as table:
-        table.write_rows([first])
-        table.write_rows(completions)
+    schema = store.table_schema(Completion)
+    with store.TableWriter(part, schema, stamp) as table:
+        for chunk in _chunks(itertools.chain([first], payloads)):
+            for batch in _parse(chunk, schema):
+                table.write_batch(batch)
+
+
+def _chunks(payloads: Iterator[bytes]) -> Iterator[list[bytes]]:
+    """Lists of payloads, bounded in number and in bytes: answers may be long."""
+    chunk: list[bytes] = []
+    size = 0
+    for payload in payloads:
+        chunk.append(payload)
+        size += len(payload)
+        if len(chunk) >= store.BATCH_ROWS or size >= CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def _parse(payloads: list[bytes], schema: pa.Schema) -> list[pa.RecordBatch]:
+    import pyarrow as pa
+    import pyarrow.json
+
+    text = b"\n".join(payloads)
+    nullable = pa.schema([field.with_nullable(True) for field in schema])
+    table = pyarrow.json.read_json(
+        io.BytesIO(text),
+        read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
+        parse_options=pyarrow.json.ParseOptions(explicit_schema=nullable),
+    )
+    batches: list[pa.RecordBatch] = table.select(schema.names).combine_chunks().to_batches()
+    return batches
 
 
 def _number(path: Path) -> int:
