@@ -32,9 +32,10 @@ check: $(READY) ## lint and type-check
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 
-bench: $(READY) ## run the quick benchmarks
+bench: $(READY) ## run the benchmarks but for the slow ones (bench/README.md)
 	$(PY) -m bench.grading
 	$(PY) -m bench.selection
+	$(PY) -m bench.sampling
 
 $(STAGES): $(READY)
 	$(PY) -m pipelines $@ $(RUN)
