@@ -27,7 +27,13 @@ QUESTIONS = """
         FROM parts GROUP BY question_id)
     SELECT parts.* EXCLUDE (num_copies), grouped.num_copies, num_golds
     FROM parts JOIN grouped USING (question_id, run)
-    WHERE num_golds {test} ORDER BY run, question_id
+    WHERE num_golds = 1 ORDER BY run, question_id
+"""
+CONFLICTING = """
+    SELECT parts.*, num_golds FROM parts JOIN (
+        SELECT question_id, count(DISTINCT (kind, answer, aliases, tolerance)) AS num_golds
+        FROM parts GROUP BY question_id) USING (question_id)
+    WHERE num_golds > 1 ORDER BY run, question_id
 """
 COMPLETIONS = """
     SELECT c.* FROM rows_of($completions) AS c
@@ -106,12 +112,12 @@ def _merge_questions(runs: list[RunFolder], out: RunFolder, merged: RunSpec) -> 
     connection.execute(f"CREATE TEMP TABLE parts AS {' UNION ALL '.join(selects)}", paths)
     schema = store.table_schema(Question)
     with store.TableWriter(out.questions, schema, stamp) as table:
-        for batch in store.stream(connection, QUESTIONS.format(test="= 1")):
+        for batch in store.stream(connection, QUESTIONS):
             table.write_batch(batch.select(schema.names))
     with store.TableWriter(out.set_aside, store.table_schema(SetAside), stamp) as table:
         for run in runs:
             table.write_rows(store.read_rows(run.set_aside, SetAside))
-        for batch in store.stream(connection, QUESTIONS.format(test="> 1")):
+        for batch in store.stream(connection, CONFLICTING):
             table.write_rows(map(_conflict, batch.to_pylist()))
 
 

@@ -55,6 +55,8 @@ def plan_run(
         return new_spec(stated)
     if Path(old.source.dataset).resolve() == Path(dataset).resolve():
         stated["source"]["dataset"] = old.source.dataset
+    if stated["sampling"].get("max_tokens") in old.sampling.earlier_max_tokens:
+        del stated["sampling"]["max_tokens"]  # the command from before a redo goes on
     new = with_overrides(old, stated)
     refuse_other_sampling(run, new)
     return new

@@ -87,6 +87,19 @@ def sample(run: RunFolder, spec: RunSpec, live: Live) -> None:
             f"{still:,} of {wanted:,} samples are missing after sampling. "
             "Run the same command again"
         )
+    _say_failures(run, live)
+
+
+def _say_failures(run: RunFolder, live: Live) -> None:
+    """Failed samples are unknown, and easy to overlook: name their number and the first reason."""
+    sql = "SELECT count(*), min(error) FROM rows_of($parts) WHERE error IS NOT NULL"
+    parts = [store.sql_path(part) for part in run.completion_parts()]
+    count, reason = store.connect(run).execute(sql, {"parts": parts}).fetchall()[0]
+    if count:
+        live.say(
+            f"{count:,} samples failed and are unknown, one of them: {reason[:200]}. "
+            f"Ask again with difficulty sample {run} --redo failed"
+        )
 
 
 def grade(run: RunFolder, spec: RunSpec, live: Live) -> None:

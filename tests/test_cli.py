@@ -124,6 +124,7 @@ def test_check_shows_what_would_become_of_each_row(write_rows):
     found = json.loads(difficulty("check", path, "--json").stdout)
     assert (found["rows"], found["questions"], found["set_aside"]) == (2, 1, {"no_gold": 1})
     assert found["example"]["messages"][0]["content"].startswith("2 + 2?")
+    assert (found["duplicates"], found["conflicting_golds"]) == (0, 0)
     assert "row 1: no_gold" in difficulty("check", path).stdout
 
 
@@ -303,3 +304,11 @@ def test_a_trainers_config_that_disagrees_refuses_the_run_before_it_starts(sums,
     )
     assert "temperature 1.0 here, 0.7 in" in line
     assert not (tmp_path / "run").exists()
+
+
+def test_check_counts_duplicates_and_names_columns_it_does_not_use(write_rows):
+    rows = [{"question": "2 + 2?", "answer": gold, "Optionen": "x"} for gold in ("4", "4", "5")]
+    found = json.loads(difficulty("check", write_rows(rows), "--json").stdout)
+    assert (found["duplicates"], found["conflicting_golds"]) == (2, 1)
+    assert found["example"]["unused_columns"] == ["Optionen"]
+    assert "columns that are not used: Optionen" in difficulty("check", write_rows(rows)).stdout

@@ -25,6 +25,9 @@ def print_summary(summary: Summary, console: Console) -> None:
         f"\n[bold]{summary.num_questions:,} questions[/], {summary.num_samples:,} answers of "
         f"{escape(summary.model)}"
     )
+    copies = summary.num_copies - summary.num_questions
+    if copies:
+        console.print(f"{copies:,} rows of the dataset ask what another row asks")
     console.print(_outcome_line(summary))
     console.print(level_table(summary))
     console.print(forecast_table(summary.forecast))
@@ -142,6 +145,11 @@ def print_check(found: dict[str, Any], console: Console) -> None:
     for title in ("kinds", "sources", "set_aside"):
         counts = ", ".join(f"{name} {count:,}" for name, count in found[title].items())
         console.print(f"{title.replace('_', ' ')}: {escape(counts or 'none')}")
+    if found["duplicates"]:
+        console.print(
+            f"duplicates: {found['duplicates']:,} rows ask what another row asks; questions with "
+            f"golds that contradict each other: {found['conflicting_golds']:,}"
+        )
     for row in found["first_set_aside"]:
         console.print(f"  row {row['row']}: {escape(row['reason'])}")
     if found["example"]:
@@ -149,6 +157,8 @@ def print_check(found: dict[str, Any], console: Console) -> None:
         for turn in found["example"]["messages"]:
             console.print(f"{turn['role']}: {escape(turn['content'])}")
         console.print(f"gold ({found['example']['kind']}): {escape(found['example']['gold'])}")
+        unused = ", ".join(found["example"]["unused_columns"]) or "none"
+        console.print(f"columns that are not used: {escape(unused)}")
 
 
 def print_audit(found: dict[str, Any], console: Console) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import Any
 
@@ -9,7 +10,7 @@ from difficulty import prompts
 from difficulty.run_spec import SourceSpec, check_source
 from difficulty.schema import Question
 from difficulty.sources.dataset import find_dataset
-from difficulty.sources.load import read_all
+from difficulty.sources.load import gold_key, read_all
 
 ROWS_SHOWN = 20
 
@@ -17,7 +18,8 @@ ROWS_SHOWN = 20
 def check_dataset(dataset: str, source: dict[str, Any], *, template: str) -> dict[str, Any]:
     """Counts of questions by kind and source, rows set aside with reasons, and one prompt.
 
-    Duplicates and conflicting golds are found when a run is made; here ids are only counted.
+    ``questions`` counts rows: a run makes one question of its ``duplicates``, and sets aside every
+    row of the questions with ``conflicting_golds``.
 
     Raises:
         InputError: the dataset is missing or empty, or a needed column is not there.
@@ -30,10 +32,14 @@ def check_dataset(dataset: str, source: dict[str, Any], *, template: str) -> dic
     reasons: Counter[str] = Counter()
     aside: list[dict[str, Any]] = []
     example: dict[str, Any] | None = None
+    golds: dict[str, set[str]] = {}
+    duplicates = 0
     for row, item in read_all(found, spec):
         if isinstance(item, Question):
             kinds[item.kind] += 1
             sources[item.source] += 1
+            duplicates += item.question_id in golds
+            golds.setdefault(item.question_id, set()).add(gold_key(item))
             example = example or _example(item, template)
         else:
             reasons[item.reason.partition(":")[0]] += 1
@@ -44,6 +50,8 @@ def check_dataset(dataset: str, source: dict[str, Any], *, template: str) -> dic
         "rows": kinds.total() + reasons.total(),
         "questions": kinds.total(),
         "kinds": dict(kinds.most_common()),
+        "duplicates": duplicates,
+        "conflicting_golds": sum(len(found) > 1 for found in golds.values()),
         "sources": dict(sources.most_common()),
         "set_aside": dict(reasons.most_common()),
         "first_set_aside": aside,
@@ -57,4 +65,5 @@ def _example(question: Question, template: str) -> dict[str, Any]:
         "kind": question.kind,
         "gold": question.answer,
         "aliases": list(question.aliases),
+        "unused_columns": list(json.loads(question.metadata)),
     }

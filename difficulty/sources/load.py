@@ -150,7 +150,7 @@ def _stage_rows(
             batch = store.rows_to_batch([found for _, found in good], question_schema)
             extras = [
                 pa.array([row.number for row, _ in good], pa.int64()),
-                pa.array([_gold_key(found) for _, found in good], pa.string()),
+                pa.array([gold_key(found) for _, found in good], pa.string()),
                 pa.array([_raw(row) for row, _ in good], pa.string()),
             ]
             table.write_batch(pa.RecordBatch.from_arrays([*batch.columns, *extras], schema=schema))
@@ -158,7 +158,8 @@ def _stage_rows(
             on_row(count)
 
 
-def _gold_key(question: Question) -> str:
+def gold_key(question: Question) -> str:
+    """Equal for golds that are the same: two keys for one question are a conflict."""
     gold = [question.kind, question.answer, sorted(question.aliases), question.tolerance]
     return json.dumps(gold, ensure_ascii=False)
 
