@@ -3,6 +3,8 @@ import json
 import math
 import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from contextlib import ExitStack
@@ -577,6 +579,78 @@ def test_a_crash_between_sealing_and_deleting_counts_nothing_twice(tmp_path):
     assert not path.exists()
     rows = [row for part in tmp_path.glob("*.parquet") for row in store.read_rows(part, Completion)]
     assert [row.sample_index for row in rows] == [0, 1, 2]
+
+
+@pytest.fixture
+def small_segments(monkeypatch):
+    monkeypatch.setattr(journal, "SEGMENT_BYTES", 2000)
+
+
+def sealed_indices(folder):
+    journal.seal(folder)
+    assert not list(folder.glob("journal-*.log"))
+    parts = sorted(folder.glob("part-*.parquet"))
+    return [row.sample_index for part in parts for row in store.read_rows(part, Completion)]
+
+
+def test_large_segments_are_sealed_while_the_journal_goes_on(tmp_path, small_segments):
+    with journal.Journal(tmp_path, header={"settings": {"a": 1}, "extra": {}}) as log:
+        for index in range(100):
+            log.append([Completion(**{**vars(COMPLETION), "sample_index": index})])
+    assert len(list(tmp_path.glob("part-*.parquet"))) > 3
+    assert len(list(tmp_path.glob("journal-*.log"))) == 1
+    assert sealed_indices(tmp_path) == list(range(100))
+    for part in tmp_path.glob("part-*.parquet"):
+        assert store.read_stamp(part).settings == {"a": 1}
+
+
+def test_a_seal_that_fails_while_the_journal_goes_on_loses_nothing(
+    tmp_path, small_segments, monkeypatch
+):
+    def full(*_):
+        raise RunError("no disk space")
+
+    write_part = journal._write_part
+    monkeypatch.setattr(journal, "_write_part", full)
+    written = []
+
+    def write_many():
+        with journal.Journal(tmp_path, header={"settings": {}, "extra": {}}) as log:
+            for index in range(100):
+                written.append(index)
+                log.append([Completion(**{**vars(COMPLETION), "sample_index": index})])
+
+    with pytest.raises(RunError, match="no disk space"):
+        write_many()
+    monkeypatch.setattr(journal, "_write_part", write_part)
+    assert sealed_indices(tmp_path) == written
+
+
+APPEND_FOREVER = """
+import itertools, pathlib, sys
+from difficulty.sampling import journal
+from difficulty.schema import Completion
+journal.SEGMENT_BYTES = 2000
+with journal.Journal(pathlib.Path(sys.argv[1]), header={"settings": {}, "extra": {}}) as log:
+    for index in itertools.count():
+        log.append([Completion(question_id="q", sample_index=index, text="t", reasoning=None,
+            num_tokens=1, finish_reason="stop", attempt=1, max_tokens=8, server="s", error=None)])
+        print(index, flush=True)
+"""
+
+
+@pytest.mark.parametrize("wait_s", [0.0, 0.01, 0.03, 0.1, 0.2, 0.4])
+def test_a_kill_while_segments_are_sealed_loses_and_doubles_nothing(tmp_path, wait_s):
+    command = [sys.executable, "-c", APPEND_FOREVER, str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    told = [process.stdout.readline()]
+    time.sleep(wait_s)
+    process.kill()
+    told += process.communicate()[0].splitlines(keepends=True)
+    acknowledged = sum(line.endswith("\n") for line in told)
+    indices = sealed_indices(tmp_path)
+    assert indices == list(range(len(indices)))
+    assert len(indices) in (acknowledged, acknowledged + 1)
 
 
 def test_a_full_disk_stops_the_journal_in_one_line(tmp_path, monkeypatch):

@@ -3,10 +3,14 @@
 One record a line: length and CRC-32 of the payload as eight hex digits each, then the payload, a
 JSON object without newlines. A record that is torn or damaged fails its checksum and its answer is
 owed again; since payloads hold no newline, reading resumes at the next line.
+
+A segment that has grown large is closed and sealed into a Parquet part while sampling goes on, so
+that a resume has little to seal before its first request.
 """
 
 from __future__ import annotations
 
+import errno
 import io
 import itertools
 import json
@@ -14,6 +18,7 @@ import os
 import time
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -25,23 +30,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CHUNK_BYTES = 16 * 2**20
+SEGMENT_BYTES = 128 * 2**20
+"""Sealing that much takes about two seconds."""
 SYNC_EVERY_S = 2.0
 """A kill loses nothing that was written; only a power cut can lose what was not yet synced."""
 
 
 class Journal:
-    """Append-only segment of one sampling process. Never reopened: a resume starts a new one."""
+    """Append-only segments of one sampling process. None is reopened: a resume starts a new one."""
 
     def __init__(self, folder: Path, *, header: dict[str, Any]) -> None:
-        self.path = folder / f"journal-{_next_number(folder):06d}.log"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND
-            self._handle = os.open(self.path, flags, 0o644)
-            self._synced = time.monotonic()
-            self._write(encode(header))
-        except OSError as error:
-            raise store.disk_error(self.path, error) from error
+        self._header = encode(header)
+        self._sealer = ThreadPoolExecutor(1, thread_name_prefix="journal")
+        self._sealing: Future[None] | None = None
+        self._handle: int | None = None
+        self._size = 0
+        self._synced = time.monotonic()
+        self._open(folder / f"journal-{_next_number(folder):06d}.log")
 
     def __enter__(self) -> Journal:
         return self
@@ -52,10 +57,8 @@ class Journal:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        try:
-            os.fsync(self._handle)
-        finally:
-            os.close(self._handle)
+        self._sealer.shutdown()
+        self._close()
 
     def append(self, completions: list[Completion]) -> None:
         """Write the answers of one request at once.
@@ -66,15 +69,52 @@ class Journal:
         try:
             self._write(b"".join(encode(vars(completion)) for completion in completions))
             if time.monotonic() - self._synced > SYNC_EVERY_S:
-                os.fsync(self._handle)
+                os.fsync(self._file())
                 self._synced = time.monotonic()
         except OSError as error:
             raise store.disk_error(self.path, error) from error
+        if self._size >= SEGMENT_BYTES:
+            self._next_segment()
+
+    def _next_segment(self) -> None:
+        self._close()
+        if self._sealing is not None:
+            self._sealing.result()
+        self._sealing = self._sealer.submit(_seal_segment, self.path)
+        self._open(self.path.with_name(f"journal-{_number(self.path) + 1:06d}.log"))
+
+    def _open(self, path: Path) -> None:
+        self.path = path
+        self._size = 0
+        self._synced = time.monotonic()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND
+            self._handle = os.open(path, flags, 0o644)
+            self._write(self._header)
+        except OSError as error:
+            raise store.disk_error(path, error) from error
+
+    def _close(self) -> None:
+        handle, self._handle = self._handle, None
+        if handle is None:
+            return
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
     def _write(self, lines: bytes) -> None:
-        written = os.write(self._handle, lines)
+        self._size += len(lines)
+        handle = self._file()
+        written = os.write(handle, lines)
         while written < len(lines):
-            written += os.write(self._handle, lines[written:])
+            written += os.write(handle, lines[written:])
+
+    def _file(self) -> int:
+        if self._handle is None:
+            raise OSError(errno.EBADF, "the journal is closed")
+        return self._handle
 
 
 def encode(record: dict[str, Any]) -> bytes:
@@ -124,10 +164,14 @@ def seal(folder: Path) -> None:
     without being read again, so no answer is ever counted twice.
     """
     for segment in sorted(folder.glob("journal-*.log")):
-        part = folder / f"part-{_number(segment):06d}.parquet"
-        if not part.exists():
-            _write_part(part, segment)
-        segment.unlink()
+        _seal_segment(segment)
+
+
+def _seal_segment(segment: Path) -> None:
+    part = segment.with_name(f"part-{_number(segment):06d}.parquet")
+    if not part.exists():
+        _write_part(part, segment)
+    segment.unlink()
 
 
 def _write_part(part: Path, segment: Path) -> None:
