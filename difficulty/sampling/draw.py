@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from difficulty import store
-from difficulty.errors import DifficultyError, ServerError
+from difficulty.errors import DifficultyError, RunError, ServerError
 from difficulty.run_spec import RunSpec, settings_through
 from difficulty.sampling import protocol
 from difficulty.sampling.client import Client
+from difficulty.sampling.cost import CostTeller, estimate, save_speed, speed_of
 from difficulty.sampling.identity import model_identity, require_same_model
 from difficulty.sampling.journal import Journal, seal
 from difficulty.sampling.local_servers import running_local_servers
@@ -26,7 +27,6 @@ from difficulty.sampling.servers import visible_gpus
 if TYPE_CHECKING:
     import aiohttp
 REFRESH_S = 0.5
-RATE_KNOWN_S = 60.0
 GPU_CONCURRENCY = 64
 CPU_CONCURRENCY = 16
 """Requests in flight a server: with k = 5 that fills vLLM's own batch of 256 on a GPU."""
@@ -58,18 +58,6 @@ def draw(
         stack.callback(seal, run.completions)
         with _first_of_group():
             asyncio.run(_draw(run, spec, servers, total, say=say, update=update))
-
-
-def estimate(run: store.RunFolder, spec: RunSpec, total: int) -> str:
-    """What is about to be drawn: at the most, and as expected where answers are there already."""
-    most = total * spec.sampling.max_tokens
-    text = f"drawing {total:,} answers of at most {spec.sampling.max_tokens:,} new tokens"
-    parts = [store.sql_path(part) for part in run.completion_parts()]
-    if not parts:
-        return f"{text} each, {most:,} at the very most"
-    sql = "SELECT avg(num_tokens) FROM rows_of($parts)"
-    mean = store.connect(run).execute(sql, {"parts": parts}).fetchall()[0][0]
-    return f"{text}; about {total * mean:,.0f} in all at the {mean:.0f} of before" if mean else text
 
 
 @contextlib.contextmanager
@@ -131,11 +119,22 @@ async def _draw(
                 pool=pool,
                 keep=journal.append,
             )
-            show = asyncio.create_task(_show(client, update, _Cost(spec, total, say)))
+            begin = time.monotonic()
+            teller = CostTeller(total, servers.num_gpus, say)
+            show = asyncio.create_task(_show(client, update, teller))
             try:
                 await client.draw_all(owed_questions(run, spec))
             finally:
                 show.cancel()
+                speed = speed_of(
+                    spec,
+                    num_gpus=servers.num_gpus,
+                    samples=client.progress.samples,
+                    tokens=client.progress.tokens,
+                    seconds=time.monotonic() - begin,
+                )
+                with contextlib.suppress(RunError):  # a full disk has been told already
+                    save_speed(run, speed)
 
 
 def _concurrency(spec: RunSpec) -> int:
@@ -170,35 +169,14 @@ async def _connect_all(
     return served
 
 
-class _Cost:
-    """Says once, when the rate is known, what the whole run will take."""
-
-    def __init__(self, spec: RunSpec, total: int, say: Callable[[str], None]) -> None:
-        elsewhere = spec.server.endpoints or spec.server.ray
-        started_here = 0 if elsewhere else spec.server.servers
-        gpus = visible_gpus() if started_here else []
-        self.gpus = min(len(gpus), started_here * spec.server.tensor_parallel_size)
-        self.total = total
-        self.say: Callable[[str], None] | None = say
-
-    def look(self, done: int, seconds: float) -> None:
-        """Called while sampling; ``done`` samples took ``seconds``."""
-        if self.say is None or seconds < RATE_KNOWN_S or done < self.total / 50:
-            return
-        hours = seconds * self.total / done / 3600
-        gpu_hours = f", {hours * self.gpus:.2f} GPU-hours" if self.gpus else ""
-        self.say(f"at this rate: {60 * hours:,.0f} minutes in all{gpu_hours}")
-        self.say = None
-
-
-async def _show(client: Client, update: Update, cost: _Cost) -> None:
+async def _show(client: Client, update: Update, teller: CostTeller) -> None:
     start = time.monotonic()
     while True:
         await asyncio.sleep(REFRESH_S)
         progress, endpoints = client.progress, client.pool.endpoints.values()
         samples = max(progress.samples, 1)
         alive = sum(not endpoint.broken for endpoint in endpoints)
-        cost.look(progress.samples, time.monotonic() - start)
+        teller.look(progress.samples, time.monotonic() - start)
         update(
             progress.samples,
             f"{progress.questions:,} questions, "

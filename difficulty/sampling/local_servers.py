@@ -128,6 +128,9 @@ class LocalServers:
         self.servers: list[LocalServer] = []
         for number in range(spec.server.servers):
             self.servers.append(LocalServer(spec, number=number, machine=machine, logs=logs))
+        self.num_gpus = min(
+            machine.num_gpus, spec.server.servers * spec.server.tensor_parallel_size
+        )
         hint = idle_gpus_hint(spec, machine)
         if hint:
             say(hint)

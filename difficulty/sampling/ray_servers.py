@@ -84,6 +84,7 @@ class RayServers:
         self.sampling = sampling
         self.say = say
         self.servers: list[RayServer] = []
+        self.num_gpus = 0
         self.begun = False
         """Has a server ever answered? Before that, one that dies ends the run."""
         self._up: list[Address] = []
@@ -249,6 +250,7 @@ def _place_all(running: RayServers, spec: RunSpec, logs: Path) -> None:
     one = ray_cluster.bundle(spec, has_gpus=any(node.get("GPU", 0) >= 1 for node in nodes))
     places, count = ray_cluster.num_places(nodes, one), spec.server.servers
     size = spec.server.tensor_parallel_size
+    running.num_gpus = count * int(one.get("GPU", 0))
     running.say(f"starting {count} vLLM server(s), tensor-parallel size {size}, on Ray: {logs}")
     if places < count:
         running.say(f"the Ray cluster holds {places} of {count} servers; others wait for nodes")

@@ -20,6 +20,10 @@ class Address:
 class ServerSet(Protocol):
     """Servers that answer for one model. The client asks for them again and again."""
 
+    @property
+    def num_gpus(self) -> int | None:
+        """GPUs of all servers together; None if somebody else runs them."""
+
     def addresses(self) -> list[Address]:
         """The servers that are up now. A replaced server shows up under a new address."""
 
@@ -36,6 +40,7 @@ class GivenServers:
     """Endpoints that somebody else runs: nothing to mend, a dead one may come back by itself."""
 
     given: tuple[Address, ...]
+    num_gpus: int | None = None
 
     def addresses(self) -> list[Address]:
         """All of them, alive or not."""
