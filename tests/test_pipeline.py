@@ -322,11 +322,11 @@ def test_the_page_shows_hostile_text_as_text(write_rows, tmp_path, live, serve):
 COMMAND = (sys.executable, "-m", "difficulty.cli", "profile")
 
 
-def profile_process(dataset, run, url, *more):
+def profile_process(dataset, run, url, *more, **popen):
     return subprocess.Popen(
         [*COMMAND, str(dataset), "--model", "scripted", "--run", str(run), "--endpoint", url,
          "--template", "bare-v1", "--concurrency", "2", *more],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **popen,
     )  # fmt: skip
 
 
@@ -359,6 +359,33 @@ def test_no_finished_sample_is_asked_for_again_after_a_kill(
     assert asked_again == []
     assert store.num_rows(run.grades) == 300
     assert script.num_sent <= 300 + 2 * 5  # at most what was in flight is drawn twice
+
+
+def test_no_room_on_the_disk_is_one_line_and_the_next_run_goes_on(write_rows, tmp_path, serve):
+    import resource
+
+    many = write_rows(
+        [{"question": f"What is {n} + {n}?", "answer": str(2 * n)} for n in range(60)]
+    )
+    url, script = serve(answer=sum_answer(lambda n: n / 59))
+    run = store.RunFolder(tmp_path / "run")
+    room = (30_000, 30_000)  # bytes a file: the journal needs more, the questions do not
+    first = profile_process(
+        many, run.root, url, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, room)
+    )
+    _, errors = first.communicate()
+    assert first.returncode == 1
+    assert "cannot write" in errors.splitlines()[-1]
+    assert "Traceback" not in errors
+    finished = finished_samples(run)
+    assert 10 < len(finished) < 60
+    before = len(script.requests)
+    second = profile_process(many, run.root, url)
+    _, errors = second.communicate()
+    assert second.returncode == 0, errors
+    again = [body["messages"][0]["content"] for body in script.requests[before:]]
+    assert len(set(again) & finished) <= 1  # the record that was torn
+    assert store.num_rows(run.grades) == 300
 
 
 def wait_until(condition, process, seconds=60):
