@@ -22,7 +22,7 @@ from unittest import mock
 from bench.sampling_servers import Settings, other_process, run_spec, write_questions
 from difficulty import stages, store
 from difficulty.report.live import Live
-from difficulty.sampling import journal, protocol
+from difficulty.sampling import protocol, redo
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -145,7 +145,7 @@ def main() -> None:
         live.note("read")
     sealed, first_request = Once(live, "sealed"), Once(live, "request")
     with (
-        mock.patch("difficulty.sampling.draw.seal", sealed.before(journal.seal)),
+        mock.patch("difficulty.sampling.redo.finish_redo", sealed.before(redo.finish_redo)),
         mock.patch(
             "difficulty.sampling.protocol.request_body", first_request.before(protocol.request_body)
         ),

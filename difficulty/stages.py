@@ -80,11 +80,12 @@ def sample(run: RunFolder, spec: RunSpec, live: Live) -> None:
     owed = num_owed(run, spec)
     if owed and owed < wanted:
         live.say(f"{wanted - owed:,} of {wanted:,} samples are there; drawing the other {owed:,}")
-    draw(run, spec, say=live.say, bar=live.bar)
-    still = num_owed(run, spec)
-    if still:
+    if owed:
+        draw(run, spec, owed=owed, say=live.say, bar=live.bar)
+        owed = num_owed(run, spec)
+    if owed:
         raise RunError(
-            f"{still:,} of {wanted:,} samples are missing after sampling. "
+            f"{owed:,} of {wanted:,} samples are missing after sampling. "
             "Run the same command again"
         )
     _say_failures(run, live)

@@ -17,7 +17,7 @@ from difficulty.sampling.cost import CostTeller, estimate, save_speed, speed_of
 from difficulty.sampling.identity import model_identity, require_same_model
 from difficulty.sampling.journal import Journal, seal
 from difficulty.sampling.local_servers import running_local_servers
-from difficulty.sampling.owed import num_owed, owed_questions
+from difficulty.sampling.owed import owed_questions
 from difficulty.sampling.pool import Pool
 from difficulty.sampling.protocol import UnreachableError
 from difficulty.sampling.ray_servers import running_ray_servers
@@ -38,26 +38,23 @@ def draw(
     run: store.RunFolder,
     spec: RunSpec,
     *,
+    owed: int,
     say: Callable[[str], None],
     bar: Callable[[str, int], contextlib.AbstractContextManager[Update]],
 ) -> None:
-    """Draw every sample that is owed and seal the journal into completions/.
+    """Draw the ``owed`` samples and seal the journal into completions/.
 
     Raises:
         ServerError: no usable server; what was finished before is kept.
         SettingsError: another model answers than the one that drew the samples already there.
     """
-    seal(run.completions)
-    total = num_owed(run, spec)
-    if total == 0:
-        return
-    say(estimate(run, spec, total))
+    say(estimate(run, spec, owed))
     with contextlib.ExitStack() as stack:
         servers = stack.enter_context(open_servers(run, spec, say=say))
-        update = stack.enter_context(bar("sampling", total))
+        update = stack.enter_context(bar("sampling", owed))
         stack.callback(seal, run.completions)
         with _first_of_group():
-            asyncio.run(_draw(run, spec, servers, total, say=say, update=update))
+            asyncio.run(_draw(run, spec, servers, owed, say=say, update=update))
 
 
 @contextlib.contextmanager

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CHUNK_BYTES = 16 * 2**20
-SEGMENT_BYTES = 128 * 2**20
-"""Sealing that much takes about two seconds."""
+SEGMENT_BYTES = 64 * 2**20
+"""Sealing that much takes about a second."""
 SYNC_EVERY_S = 2.0
 """A kill loses nothing that was written; only a power cut can lose what was not yet synced."""
 

@@ -11,13 +11,12 @@ from difficulty.sampling.protocol import Owed
 from difficulty.schema import Question
 
 OWED = """
-    SELECT q.*, coalesce(got, []) AS got
+    SELECT q.*, list_distinct(coalesce(drawn, [])) AS got
     FROM rows_of($questions) AS q
-    LEFT JOIN (SELECT question_id, list(DISTINCT sample_index) AS got,
-                      avg(num_tokens) AS expected_tokens
+    LEFT JOIN (SELECT question_id, list(sample_index) AS drawn, avg(num_tokens) AS expected_tokens
                FROM rows_of($parts) WHERE sample_index < $k GROUP BY question_id)
         USING (question_id)
-    WHERE len(coalesce(got, [])) < $k
+    WHERE len(list_distinct(coalesce(drawn, []))) < $k
     ORDER BY expected_tokens DESC NULLS FIRST
 """
 """Longest expected first: a long answer begun last would keep all other slots waiting."""
@@ -58,10 +57,7 @@ def _owed_query(run: store.RunFolder, spec: RunSpec) -> tuple[str, dict[str, Any
     parameters: dict[str, Any] = {"questions": store.sql_path(run.questions), "k": spec.sampling.k}
     if not parts:
         return ALL_OWED, parameters
-    return OWED.format(done="rows_of($parts)"), {
-        **parameters,
-        "parts": parts,
-    }
+    return OWED, {**parameters, "parts": parts}
 
 
 def _message(turn: FewShotTurn) -> prompts.Message:
