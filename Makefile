@@ -4,13 +4,13 @@ VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 STAGES := profile sample grade bucket select forecast export report
-demo test: export HF_HUB_OFFLINE = 1
+demo test test-trainers: export HF_HUB_OFFLINE = 1
 
-.PHONY: help setup model demo test check bench clean $(STAGES)
+.PHONY: help setup model demo test test-trainers check bench fuzz clean $(STAGES)
 
 help: ## list the targets
-	@grep -hE '^[a-z %$$()A-Z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
-	@echo "stages        make STAGE RUN=<run>, with pipelines/runs/<run>.toml: $(STAGES)"
+	@grep -hE '^[a-z %$$()A-Z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
+	@echo "stages         make STAGE RUN=<run>, with pipelines/runs/<run>.toml: $(STAGES)"
 
 setup: $(READY) ## make .venv with the package and the engine that fits this machine
 
@@ -27,6 +27,9 @@ demo: model ## profile the committed sample set with a small real model
 test: model ## run the whole test suite
 	$(PY) -m pytest
 
+test-trainers: model ## run the trainers' own loaders and reward calls on our exports (minutes, gigabytes)
+	$(PY) -m bench.trainers
+
 check: $(READY) ## lint and type-check
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
@@ -37,8 +40,12 @@ bench: $(READY) ## run the benchmarks but for the slow ones (bench/README.md)
 	$(PY) -m bench.selection
 	$(PY) -m bench.sampling
 
+fuzz: $(READY) ## grade 120,000 random and mutated replies, and long runs of one thing (minutes)
+	$(PY) -m bench.grading_fuzz
+	$(PY) -m bench.grading_sweep
+
 $(STAGES): $(READY)
 	$(PY) -m pipelines $@ $(RUN)
 
-clean: ## remove the environment, the models and all runs
-	rm -rf $(VENV) data/models data/runs
+clean: ## remove the environments, the models and all runs
+	rm -rf $(VENV) data/models data/runs data/trainers

@@ -5,12 +5,12 @@ Heavy packages are imported by the stages that need them, so that ``--help`` ans
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from difficulty.audit_commands import draw_audit, read_audit
 from difficulty.cli_options import (
     ColumnOption,
     ConcurrencyOption,
@@ -20,7 +20,13 @@ from difficulty.cli_options import (
     KeepOption,
     LimitOption,
     MaxModelLenOption,
+    PassThresholdOption,
     RayOption,
+    RewardCompletionsOption,
+    RewardConcurrencyOption,
+    RewardDeadlineOption,
+    RewardOption,
+    RewardWeightOption,
     RunArgument,
     ServersOption,
     ShardOption,
@@ -32,22 +38,66 @@ from difficulty.cli_options import (
     default_run,
     few_shot_turns,
     names,
+    reward_options,
     selection_defaults,
     server_options,
     stated,
     stop_strings,
 )
+from difficulty.forecast_commands import forecast_run_or_counts
+from difficulty.forecast_options import (
+    BufferOption,
+    ForTrainerOption,
+    GenGroupsOption,
+    LengthPenaltyOption,
+    MaxLengthOption,
+    MaxRoundsOption,
+    PenaltyWeightOption,
+    RedrawOption,
+    SpreadOption,
+    StepsOption,
+    TrainGroupsOption,
+)
 from difficulty.run_commands import (
+    check_set,
     compare_grades,
     console,
     end_on_error,
     merge_into,
     print_json,
     profile_run,
+    redo_errors_of,
     redo_run,
     refresh_run,
     run_stage,
     summary_json,
+)
+from difficulty.select_commands import explain as explain_question
+from difficulty.select_commands import export_run, select_run
+from difficulty.select_options import (
+    AboveChanceOption,
+    AgainstOption,
+    BatchSizeOption,
+    ControlOption,
+    CopiesOption,
+    ExplainOption,
+    GaussianMeanOption,
+    GaussianWidthOption,
+    HoldoutOption,
+    MaxCollapseOption,
+    MaxQuestionsOption,
+    MixOption,
+    NearDuplicatesOption,
+    OrderOption,
+    PassRateOption,
+    PublicOption,
+    PushOption,
+    QuotaOption,
+    ResetOption,
+    SelectSeedOption,
+    ShardRowsOption,
+    evaluation_sets,
+    ordering,
 )
 
 if TYPE_CHECKING:
@@ -77,9 +127,9 @@ def profile(
     ],
     run: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Run folder. [default: data/runs/DATASET--MODEL]"),
+        typer.Option(metavar="DIR", help="Run folder. (default: data/runs/DATASET--MODEL)"),
     ] = None,
-    k: Annotated[int | None, typer.Option(help="Answers drawn a question. [default: 5]")] = None,
+    k: Annotated[int | None, typer.Option(help="Answers drawn a question. (default: 5)")] = None,
     group_size: GroupSizeOption = None,
     endpoint: EndpointOption = None,
     servers: ServersOption = None,
@@ -89,27 +139,27 @@ def profile(
     concurrency: ConcurrencyOption = None,
     vllm_arg: VllmArgOption = None,
     temperature: Annotated[
-        float | None, typer.Option(help="As in training. [default: 1.0]")
+        float | None, typer.Option(help="As in training. (default: 1.0)")
     ] = None,
-    top_p: Annotated[float | None, typer.Option(help="As in training. [default: 1.0]")] = None,
+    top_p: Annotated[float | None, typer.Option(help="As in training. (default: 1.0)")] = None,
     top_k: Annotated[
-        int | None, typer.Option(help="As in training; -1: no limit. [default: -1]")
+        int | None, typer.Option(help="As in training; -1: no limit. (default: -1)")
     ] = None,
-    min_p: Annotated[float | None, typer.Option(help="As in training. [default: 0.0]")] = None,
+    min_p: Annotated[float | None, typer.Option(help="As in training. (default: 0.0)")] = None,
     max_tokens: Annotated[
-        int | None, typer.Option(help="New tokens an answer. [default: 2048]")
+        int | None, typer.Option(help="New tokens an answer. (default: 2048)")
     ] = None,
     stop: Annotated[
         list[str] | None, typer.Option(help=r"Stop string (\n is a newline); repeat for more.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Seed each request. [default: the server's own chance]")
+        int | None, typer.Option(help="Seed each request. (default: the server's own chance)")
     ] = None,
     template: Annotated[
-        str | None, typer.Option(help="How questions are put into words. [default: answer-line-v1]")
+        str | None, typer.Option(help="How questions are put into words. (default: answer-line-v1)")
     ] = None,
     prompt_style: Annotated[
-        str | None, typer.Option(help="chat, or plain for base models. [default: chat]")
+        str | None, typer.Option(help="chat, or plain for base models. (default: chat)")
     ] = None,
     template_arg: Annotated[
         list[str] | None,
@@ -138,11 +188,18 @@ def profile(
     limit: LimitOption = None,
     shard: ShardOption = None,
     system_prompt: SystemPromptOption = None,
+    reward: RewardOption = None,
+    reward_weight: RewardWeightOption = None,
+    pass_threshold: PassThresholdOption = None,
+    reward_deadline: RewardDeadlineOption = None,
+    reward_concurrency: RewardConcurrencyOption = None,
+    reward_completions: RewardCompletionsOption = None,
     keep: KeepOption = None,
     export: Annotated[
         str | None,
         typer.Option(
-            metavar="TRAINERS", help="Trainers to write files for. [default: trl,verl,ms-swift]"
+            metavar="TRAINERS",
+            help="Trainers to write files for; see export. (default: trl,verl,ms-swift)",
         ),
     ] = None,
     as_json: Json = False,
@@ -163,11 +220,14 @@ def profile(
             prompt_style=prompt_style, template_args=as_tuple(template_arg), logprobs=logprobs,
             few_shot=few_shot_turns(few_shot),
         ),
+        "grading": reward_options(
+            reward, reward_weight, pass_threshold, reward_deadline, reward_completions
+        ),
         "selection": stated(keep=keep, group_size=group_size),
         "export": stated(trainers=names(export)),
         "server": server_options(
             endpoint, servers, tensor_parallel_size, max_model_len, concurrency, vllm_arg, ray
-        ),
+        ) | stated(reward_concurrency=reward_concurrency),
     }  # fmt: skip
     folder = run or default_run(dataset, model)
     profile_run(folder, dataset, model, overrides, as_json=as_json, like=like)
@@ -210,20 +270,64 @@ def grade(
     compare: Annotated[
         bool, typer.Option("--compare", help="Say what changed: verdicts, levels, question ids.")
     ] = False,
+    audit: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Draw N graded replies into audit.csv and audit.html to check by hand.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of --audit. (default: that of the run's selection)")
+    ] = None,
+    audit_read: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.csv", help="Read the checked sheet back: the grader's errors."),
+    ] = None,
+    reward: RewardOption = None,
+    reward_weight: RewardWeightOption = None,
+    pass_threshold: PassThresholdOption = None,
+    reward_deadline: RewardDeadlineOption = None,
+    reward_concurrency: RewardConcurrencyOption = None,
+    reward_completions: RewardCompletionsOption = None,
+    redo_errors: Annotated[
+        bool, typer.Option("--redo-errors", help="Try answers again that could not be graded.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Grade every answer of a run with this version's rules, without sampling again."""
-    if compare:
-        compare_grades(run, as_json=as_json)
+    """Grade every answer of a run again, by this version's rules or your reward; none is sampled.
+
+    Reward options left out keep the run's value; --reward builtin goes back to the built-in grader.
+    """
+    if sum((compare, audit is not None, audit_read is not None)) > 1:
+        raise typer.BadParameter("give one of --compare, --audit and --audit-read")
+    if seed is not None and audit is None:
+        raise typer.BadParameter("goes with --audit", param_hint="--seed")
+    overrides: Overrides = {
+        "grading": reward_options(
+            reward, reward_weight, pass_threshold, reward_deadline, reward_completions
+        ),
+        "server": stated(reward_concurrency=reward_concurrency),
+    }
+    if any(overrides.values()) and (audit is not None or audit_read is not None):
+        raise typer.BadParameter("a reward does not go with --audit or --audit-read")
+    if redo_errors:
+        redo_errors_of(run)
+    if audit is not None:
+        draw_audit(run, audit, seed, as_json=as_json)
+    elif audit_read is not None:
+        read_audit(run, audit_read, as_json=as_json)
+    elif compare:
+        compare_grades(run, overrides, as_json=as_json)
     else:
-        run_stage("grade", run, {}, as_json=as_json)
+        run_stage("grade", run, overrides, as_json=as_json)
 
 
 @app.command(epilog="Example: difficulty bucket /tmp/demo --min-graded 4")
 def bucket(
     run: RunArgument,
     min_graded: Annotated[
-        int | None, typer.Option(help="Graded answers that a level needs. [default: all k]")
+        int | None, typer.Option(help="Graded answers that a level needs. (default: all k)")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -235,23 +339,22 @@ def bucket(
 def select(
     run: RunArgument,
     keep: KeepOption = None,
-    pass_rate: Annotated[
-        str | None, typer.Option(metavar="LOW-HIGH", help="Keep this band of pass rates only.")
-    ] = None,
-    quota: Annotated[
-        list[str] | None,
-        typer.Option(metavar="SOURCE=N", help="At most N of a source; repeat for more."),
-    ] = None,
-    max_questions: Annotated[int | None, typer.Option(help="At most so many questions.")] = None,
-    order: Annotated[
-        str | None,
-        typer.Option(help="easy-to-hard, hard-to-easy or shuffled. [default: easy-to-hard]"),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of shuffles and caps. [default: 0]")
-    ] = None,
+    pass_rate: PassRateOption = None,
+    above_chance: AboveChanceOption = None,
+    max_collapse: MaxCollapseOption = None,
+    against: AgainstOption = None,
+    drop_near_duplicates: NearDuplicatesOption = None,
+    quota: QuotaOption = None,
+    max_questions: MaxQuestionsOption = None,
+    order: OrderOption = None,
+    mix: MixOption = None,
+    batch_size: BatchSizeOption = None,
+    gaussian_mean: GaussianMeanOption = None,
+    gaussian_width: GaussianWidthOption = None,
+    seed: SelectSeedOption = None,
     group_size: GroupSizeOption = None,
-    reset: Annotated[bool, typer.Option("--reset", help="Forget all earlier rules first.")] = False,
+    reset: ResetOption = False,
+    explain: ExplainOption = None,
     as_json: Json = False,
 ) -> None:
     """Choose and order the questions to train on, and say why each other was dropped.
@@ -259,13 +362,20 @@ def select(
     Rules left out keep the value of before; --reset forgets them.
     """
     values = (selection_defaults() if reset else {}) | stated(
-        keep=keep, pass_rate=pass_rate, quotas=as_tuple(quota), max_questions=max_questions,
-        order=order, seed=seed, group_size=group_size,
+        keep=keep, pass_rate=pass_rate, above_chance=above_chance, max_collapse=max_collapse,
+        against=evaluation_sets(against), drop_near_duplicates=drop_near_duplicates,
+        quotas=as_tuple(quota), max_questions=max_questions, seed=seed, group_size=group_size,
+        **ordering(order, mix, batch_size, gaussian_mean, gaussian_width),
     )  # fmt: skip
-    run_stage("select", run, {"selection": values}, as_json=as_json)
+    if explain is None:
+        select_run(run, {"selection": values}, as_json=as_json)
+    elif values:
+        raise typer.BadParameter("goes without other options", param_hint="--explain")
+    else:
+        explain_question(run, explain, as_json=as_json)
 
 
-@app.command(epilog="Example: difficulty forecast counts.csv --group-size 8 --json")
+@app.command(epilog="Example: difficulty forecast counts.csv --trainer ms-swift --train-groups 96")
 def forecast(
     run: Annotated[
         Path,
@@ -277,35 +387,29 @@ def forecast(
     ],
     group_size: GroupSizeOption = None,
     keep: KeepOption = None,
+    trainer: ForTrainerOption = None,
+    train_groups: TrainGroupsOption = None,
+    gen_groups: GenGroupsOption = None,
+    max_rounds: MaxRoundsOption = None,
+    steps: StepsOption = None,
+    redraw: RedrawOption = None,
+    length_penalty: LengthPenaltyOption = None,
+    max_length: MaxLengthOption = None,
+    buffer: BufferOption = None,
+    penalty_weight: PenaltyWeightOption = None,
+    spread: SpreadOption = None,
     as_json: Json = False,
 ) -> None:
-    """Forecast the share of groups that will teach nothing."""
-    values = stated(group_size=group_size, keep=keep)
-    if run.is_dir():
-        folder = refresh_run("forecast", run, {"selection": values})
-        found = json.loads(folder.forecast.read_text(encoding="utf-8"))
-        found.pop("stamp")
-    else:
-        found = _forecast_counts(run, values)
-    if as_json:
-        print_json(found)
-        return
-    from difficulty.report.terminal import forecast_table
+    """Forecast the share of groups that will teach nothing, and whether a trainer's steps fill.
 
-    shown = console()
-    shown.print(forecast_table(found))
-    for text in found.get("warnings", []):
-        shown.print(f"! {text}", markup=False)
-
-
-def _forecast_counts(path: Path, values: dict[str, Any]) -> dict[str, Any]:
-    from difficulty.forecast import forecast as forecast_of
-    from difficulty.levels import parse_keep
-    from difficulty.sources.counts_table import read_counts_table
-
-    kept = parse_keep(values.get("keep", "L2-L5"))
-    counts = read_counts_table(path)
-    return forecast_of(counts, group_size=values.get("group_size", 8), keep=kept).as_json()
+    On a run, options left out keep their value; another --trainer starts with its own defaults.
+    """
+    wanted = stated(
+        trainer=trainer, train_groups=train_groups, gen_groups=gen_groups, max_rounds=max_rounds,
+        steps=steps, redraw=redraw, length_penalty=length_penalty, max_length=max_length,
+        buffer=buffer, penalty_weight=penalty_weight, spread=spread,
+    )  # fmt: skip
+    forecast_run_or_counts(run, stated(group_size=group_size, keep=keep), wanted, as_json=as_json)
 
 
 @app.command(epilog="Example: difficulty export /tmp/demo --to trl,verl")
@@ -313,12 +417,27 @@ def export(
     run: RunArgument,
     to: Annotated[
         str | None,
-        typer.Option(metavar="TRAINERS", help="Trainers, by comma. [default: trl,verl,ms-swift]"),
+        typer.Option(
+            metavar="TRAINERS",
+            help="By comma: trl, verl, ms-swift, openrlhf, verifiers, areal, skyrl, nemo-rl, rllm, "
+            "slime, open-instruct, plain. (default: trl,verl,ms-swift)",
+        ),
     ] = None,
+    holdout: HoldoutOption = None,
+    control: ControlOption = None,
+    copies: CopiesOption = None,
+    shard_rows: ShardRowsOption = None,
+    push_to_hub: PushOption = None,
+    public: PublicOption = False,
     as_json: Json = False,
 ) -> None:
     """Write the training files of the kept questions."""
-    run_stage("export", run, {"export": stated(trainers=names(to))}, as_json=as_json)
+    values = stated(
+        trainers=names(to), holdout=holdout, control=control, copies=copies, shard_rows=shard_rows
+    )
+    if public and push_to_hub is None:
+        raise typer.BadParameter("goes with --push-to-hub", param_hint="--public")
+    export_run(run, {"export": values}, push_to=push_to_hub, public=public, as_json=as_json)
 
 
 @app.command(epilog="Example: difficulty report /tmp/demo")
@@ -345,22 +464,28 @@ def check(
     shard: ShardOption = None,
     system_prompt: SystemPromptOption = None,
     template: Annotated[str, typer.Option(help="As for profile.")] = "answer-line-v1",
+    reward: RewardOption = None,
+    reward_weight: RewardWeightOption = None,
+    pass_threshold: PassThresholdOption = None,
+    reward_deadline: RewardDeadlineOption = None,
+    reward_concurrency: RewardConcurrencyOption = None,
+    reward_completions: RewardCompletionsOption = None,
     as_json: Json = False,
 ) -> None:
-    """Read a dataset as a run would, before any GPU time: kinds, rows set aside, one prompt."""
-    from difficulty.report.terminal import print_check
-    from difficulty.sources.check import check_dataset
+    """Read a dataset as a run would, before any GPU time: kinds, rows set aside, one prompt.
 
-    found = check_dataset(
-        dataset,
-        {"columns": as_tuple(column) or (), "split": split, "limit": limit, "shard": shard,
-         "system_prompt": system_prompt},
-        template=template,
-    )  # fmt: skip
-    if as_json:
-        print_json(found)
-    else:
-        print_check(found, console())
+    With --reward also what your function returns for three replies to each of the first questions.
+    """
+    source = {
+        "columns": as_tuple(column) or (), "split": split, "limit": limit, "shard": shard,
+        "system_prompt": system_prompt,
+    }  # fmt: skip
+    grading = reward_options(
+        reward, reward_weight, pass_threshold, reward_deadline, reward_completions
+    )
+    check_set(
+        dataset, source, grading, template=template, concurrency=reward_concurrency, as_json=as_json
+    )
 
 
 @app.command(epilog="Example: difficulty merge runs/part-1 runs/part-2 --run runs/whole")

@@ -18,10 +18,10 @@ EndpointOption = Annotated[
 ]
 ServersOption = Annotated[
     int | None,
-    typer.Option(help="vLLM servers to start here if no endpoint is given. [default: 1]"),
+    typer.Option(help="vLLM servers to start here if no endpoint is given. (default: 1)"),
 ]
 TensorParallelOption = Annotated[
-    int | None, typer.Option(help="GPUs (or CPU worker ranks) of one started server. [default: 1]")
+    int | None, typer.Option(help="GPUs (or CPU worker ranks) of one started server. (default: 1)")
 ]
 RayOption = Annotated[
     str | None,
@@ -30,12 +30,12 @@ RayOption = Annotated[
     ),
 ]
 MaxModelLenOption = Annotated[
-    int | None, typer.Option(help="Context length of started servers. [default: the model's own]")
+    int | None, typer.Option(help="Context length of started servers. (default: the model's own)")
 ]
 ConcurrencyOption = Annotated[
     int | None,
     typer.Option(
-        help="Requests in flight for each server. [default: 64; 16 for a CPU server started here]"
+        help="Requests in flight for each server. (default: 64; 16 for a CPU server started here)"
     ),
 ]
 VllmArgOption = Annotated[
@@ -44,10 +44,10 @@ VllmArgOption = Annotated[
 ]
 KeepOption = Annotated[
     str | None,
-    typer.Option(metavar="LEVELS", help="Levels to keep, as L2-L5 or L1,L3. [default: L2-L5]"),
+    typer.Option(metavar="LEVELS", help="Levels to keep, as L2-L5 or L1,L3. (default: L2-L5)"),
 ]
 GroupSizeOption = Annotated[
-    int | None, typer.Option(help="Answers a question in training, G. [default: 8]")
+    int | None, typer.Option(help="Answers a question in training, G. (default: 8)")
 ]
 ColumnOption = Annotated[
     list[str] | None,
@@ -62,6 +62,39 @@ ShardOption = Annotated[
 ]
 SystemPromptOption = Annotated[
     str | None, typer.Option(help="System message for rows that bring none.")
+]
+RewardOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--reward",
+        metavar="FILE.py:NAME",
+        help="Your reward function, as for TRL or verl; builtin is ours. Repeat for a sum.",
+    ),
+]
+RewardWeightOption = Annotated[
+    list[float] | None,
+    typer.Option("--reward-weight", help="Weight of each --reward in turn. (default: 1 each)"),
+]
+PassThresholdOption = Annotated[
+    float | None,
+    typer.Option("--pass-threshold", help="Reward that counts as correct. (default: 1.0)"),
+]
+RewardDeadlineOption = Annotated[
+    float | None,
+    typer.Option("--reward-deadline", help="Seconds that a call may take. (default: 60)"),
+]
+RewardConcurrencyOption = Annotated[
+    int | None,
+    typer.Option(
+        "--reward-concurrency", help="Calls at a time. (default: one a core; 32 if all are async)"
+    ),
+]
+RewardCompletionsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--reward-completions",
+        help="messages or text, for TRL's signature. (default: messages of a chat)",
+    ),
 ]
 
 
@@ -86,6 +119,28 @@ def server_options(
         endpoints=as_tuple(endpoint), servers=servers, tensor_parallel_size=tensor_parallel_size,
         max_model_len=max_model_len, concurrency=concurrency, vllm_args=as_tuple(vllm_arg),
         ray=ray,
+    )  # fmt: skip
+
+
+def reward_options(
+    reward: list[str] | None,
+    reward_weight: list[float] | None,
+    pass_threshold: float | None,
+    reward_deadline: float | None,
+    reward_completions: str | None,
+) -> dict[str, Any]:
+    """Settings of the section ``grading``.
+
+    Raises:
+        SettingsError: a reward that cannot be read, or weights that do not match the rewards.
+    """
+    from difficulty.reward_spec import parse_rewards
+
+    stating = reward is not None or reward_weight is not None
+    rewards = parse_rewards(reward or [], reward_weight or []) if stating else None
+    return stated(
+        rewards=rewards, pass_threshold=pass_threshold, reward_deadline=reward_deadline,
+        reward_completions=reward_completions,
     )  # fmt: skip
 
 

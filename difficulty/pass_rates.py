@@ -12,6 +12,7 @@ from difficulty.levels import level_of
 
 COUNT_GRADES = """
     SELECT g.question_id, any_value(q.source) AS source, any_value(q.kind) AS kind,
+           any_value(q.num_options) AS num_options, any_value(q.num_golds) AS num_golds,
            count(*) AS num_samples,
            count(*) FILTER (outcome NOT IN ('failed', 'grader_error')) AS num_graded,
            count(*) FILTER (outcome = 'correct') AS num_correct,
@@ -22,7 +23,9 @@ COUNT_GRADES = """
            avg(g.reward) AS mean_reward,
            any_value(t.mean_tokens) AS mean_tokens
     FROM rows_of($grades) AS g
-    JOIN rows_of($questions) AS q USING (question_id)
+    JOIN (SELECT question_id, source, kind, len(choices) AS num_options,
+                 len(list_distinct(list_append(aliases, answer))) AS num_golds
+          FROM rows_of($questions)) AS q USING (question_id)
     LEFT JOIN (SELECT question_id, avg(num_tokens) AS mean_tokens
                FROM rows_of($completions) GROUP BY question_id) AS t USING (question_id)
     GROUP BY g.question_id

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from difficulty.errors import DifficultyError
+from difficulty.reward_spec import uses_builtin
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,18 +55,52 @@ def profile_run(
         print_summary(summary, console())
 
 
-def compare_grades(folder: Path, *, as_json: bool) -> None:
+def check_set(
+    dataset: str,
+    source: dict[str, Any],
+    grading: dict[str, Any],
+    *,
+    template: str,
+    concurrency: int | None,
+    as_json: bool,
+) -> None:
+    """Read a dataset as a run would, try the rewards on it if any, and print what came out."""
+    from difficulty.report.rewards import print_trials
+    from difficulty.report.terminal import print_check
+    from difficulty.sources.check import check_dataset
+    from difficulty.user_rewards import grading_for_trial, try_rewards
+
+    rewards = grading_for_trial(grading, concurrency)
+    if rewards is not None and not uses_builtin(rewards):
+        source = {**source, "unchecked_gold": True}
+    found = check_dataset(dataset, source, template=template)
+    if rewards is not None:
+        found["reward"] = try_rewards(
+            dataset, source, rewards, template=template, concurrency=concurrency
+        )
+    if as_json:
+        print_json(found)
+        return
+    print_check(found, console())
+    if rewards is not None:
+        print_trials(found["reward"], console())
+
+
+def compare_grades(folder: Path, overrides: Overrides, *, as_json: bool) -> None:
     """Grade again and say what became of verdicts and levels."""
+    import dataclasses
+
     from difficulty.regrade import comparing
     from difficulty.report.terminal import print_regrade
     from difficulty.store import RunFolder, load_spec
 
     run = RunFolder(folder)
     load_spec(run)
-    with comparing(run) as found:
-        refresh_run("grade", folder, {})
+    with comparing(run) as changes:
+        refresh_run("grade", folder, overrides)
+    found = changes[0] if changes else None
     if as_json:
-        print_json(found)
+        print_json({} if found is None else dataclasses.asdict(found))
     else:
         print_regrade(found, console())
 
@@ -113,6 +148,33 @@ def redo_run(folder: Path, what: str, max_tokens: int | None) -> None:
         live_display().say(f"{count:,} samples will be drawn again ({what})")
 
 
+def redo_errors_of(folder: Path) -> None:
+    """Take the grades of a run away, so that answers without one are tried again."""
+    from difficulty.lock import locked
+    from difficulty.store import RunFolder, load_spec
+    from difficulty.user_rewards import try_errors_again
+
+    run = RunFolder(folder)
+    load_spec(run)
+    with locked(folder):
+        try_errors_again(run)
+
+
+def _check_rewards_load(run: RunFolder, spec: RunSpec) -> None:
+    """Load the user's functions once, unless the grades that they would give are there.
+
+    Raises:
+        SettingsError: one cannot be loaded.
+    """
+    from difficulty import store
+    from difficulty.run_spec import settings_through
+    from difficulty.user_rewards import check_load
+
+    stamp = store.read_stamp(run.grades)
+    if stamp is None or stamp.settings != settings_through(spec, "grading"):
+        check_load(spec)
+
+
 @contextmanager
 def starting_run(
     run: RunFolder, dataset: str, model: str, overrides: Overrides, *, like: Path | None = None
@@ -132,6 +194,8 @@ def starting_run(
 
     found = find_run_dataset(run, dataset, overrides)
     plan = plan_run(run, dataset, found, model, overrides)
+    if plan.grading.rewards is not None:
+        _check_rewards_load(run, plan)
     if like is not None:
         for warning in check_like(like, plan):
             live_display().say(f"! {warning}")
@@ -154,11 +218,13 @@ def refresh_run(name: str, folder: Path, overrides: Overrides) -> RunFolder:
     """Run one stage, and every other one whose table is there but out of date."""
     from difficulty import stages
     from difficulty.lock import locked
-    from difficulty.runs import change_run
+    from difficulty.runs import change_run, with_overrides
     from difficulty.store import RunFolder, load_spec
 
     run = RunFolder(folder)
-    load_spec(run)
+    spec = load_spec(run)
+    if overrides.get("grading") or (name == "sample" and spec.grading.rewards is not None):
+        _check_rewards_load(run, with_overrides(spec, overrides))
     with locked(folder):
         spec = change_run(run, overrides)
         stages.refresh(run, spec, live_display(), name)
@@ -192,8 +258,11 @@ def _tables(place: Path) -> list[Path]:
     """The Parquet files of a stage; of several exports of one selection, any stands for all."""
     if not place.is_dir():
         return [place]
-    found = sorted(place.glob("*.parquet")) or sorted(place.glob("*/*.parquet"))[:1]
-    return found
+    found = sorted(place.glob("*.parquet"))
+    if found:
+        return found
+    shards = sorted(place.glob("*/train-*.parquet"))
+    return [shard for shard in shards if shard.parent == shards[0].parent]
 
 
 def summary_json(run: RunFolder, summary: Summary) -> dict[str, Any]:

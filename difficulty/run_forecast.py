@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from difficulty import curriculum, levels, store
+from difficulty import levels, run_spec, store
+from difficulty.kept_forecast import forecast_kept, kept_questions, read_by_guess
+from difficulty.reward_table import read_rewards, wants_rewards
 from difficulty.run_spec import RunSpec
 from difficulty.store import RunFolder
 
 if TYPE_CHECKING:
     from difficulty.forecast import Counts
+    from difficulty.forecast.rewards import RewardTable
 
 COUNTS = """
     SELECT num_graded, num_correct, count(*) AS num_questions, source
@@ -56,17 +62,36 @@ def read_collapse(run: RunFolder, spec: RunSpec) -> list[Collapse]:
     ]
 
 
-def forecast_json(counts: Counts, spec: RunSpec) -> dict[str, Any]:
+def forecast_json(run: RunFolder, counts: Counts, spec: RunSpec) -> dict[str, Any]:
     """The forecast of a run's counts as the command line prints it."""
-    from difficulty.forecast import forecast as forecast_counts
+    from difficulty.forecast.complete import complete
 
-    min_graded = spec.bucket.min_graded or spec.sampling.k
-    return forecast_counts(
-        counts,
-        group_size=spec.selection.group_size,
-        keep=levels.parse_keep(spec.selection.keep),
-        keep_rule=curriculum.counts_rule(spec.selection, min_graded=min_graded),
-    ).as_json()
+    found = forecast_kept(counts, read_by_guess(run), spec)
+    kept = kept_questions(run, spec)
+    if not kept:
+        kept = _capped(counts, spec, found.kept_rule)
+    rewards = _rewards(run, spec) if wants_rewards(run, spec) else None
+    return complete(found, spec.forecast, kept_questions=kept, rewards=rewards)
+
+
+def _rewards(run: RunFolder, spec: RunSpec) -> RewardTable:
+    from difficulty.forecast.complete import floored, penalty_of, plan_of
+
+    plan = plan_of(spec.forecast, group_size=spec.selection.group_size)
+    return read_rewards(run, penalty_of(spec.forecast, floored=floored(plan)))
+
+
+def _capped(counts: Counts, spec: RunSpec, kept_rule: Callable[[int, int], bool]) -> int | None:
+    """How many questions quotas and the maximum leave of those that the rules keep; None if all."""
+    quotas = dict(map(run_spec.parse_quota, spec.selection.quotas))
+    most = spec.selection.max_questions
+    if not quotas and most is None:
+        return None
+    total = 0
+    for source, classes in counts.by_source().items():
+        kept = int(classes.num_questions[classes.chosen(kept_rule)].sum())
+        total += min(kept, quotas.get(source, kept))
+    return total if most is None else min(total, most)
 
 
 def empty_forecast(spec: RunSpec) -> dict[str, Any]:
@@ -79,8 +104,16 @@ def empty_forecast(spec: RunSpec) -> dict[str, Any]:
         "pool": nothing,
         "kept": {**nothing, "levels": kept},
         "levels": dict.fromkeys(levels.LEVELS, nothing),
+        "rewards": None,
+        "drift": {"pool": None, "kept": None},
         "warnings": ["no answer was graded: there is nothing to forecast from"],
     }
+
+
+def is_whole(path: Path) -> bool:
+    """Does the file hold all that this version forecasts?"""
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found.keys() >= {"drift", "rewards"}
 
 
 def read_missing(run: RunFolder, spec: RunSpec) -> dict[str, float] | None:

@@ -12,8 +12,13 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from difficulty import levels, prompts
+from difficulty import levels, prompts, reward_spec, selection_spec
 from difficulty.errors import SettingsError
+from difficulty.forecast_spec import ForecastSpec
+from difficulty.reward_spec import GradingSpec as GradingSpec
+from difficulty.selection_spec import ORDERINGS as ORDERINGS
+from difficulty.selection_spec import ExportSpec as ExportSpec
+from difficulty.selection_spec import SelectionSpec as SelectionSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +47,9 @@ class SourceSpec:
     """``I/N``: rows I-1, I-1+N, ... of the set, for array jobs."""
     system_prompt: str | None = None
     """For rows that bring none of their own."""
+    unchecked_gold: bool | None = None
+    """True: golds that the built-in grader cannot read are kept as they stand, since the run is
+    graded by the user's own functions alone. Null: such rows are set aside."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,42 +84,11 @@ class SamplingSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GradingSpec:
-    """Which rules gave the verdicts."""
-
-    grader: str
-    """Version of the built-in grader."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class BucketSpec:
     """How verdicts become a level."""
 
     min_graded: int | None = None
     """Graded answers a question needs to have a level; null asks for all k."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SelectionSpec:
-    """Which questions are kept, and in what order."""
-
-    keep: str = "L2-L5"
-    pass_rate: str | None = None
-    """``LOW-HIGH``: keep by pass rate (both ends included) on top of the levels."""
-    quotas: tuple[str, ...] = ()
-    """``SOURCE=N``: at most N questions of a source."""
-    max_questions: int | None = None
-    order: str = "easy-to-hard"
-    seed: int = 0
-    group_size: int = 8
-    """Answers a question in training (G): the collapse probability is for this size."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExportSpec:
-    """For which trainers files are written."""
-
-    trainers: tuple[str, ...] = ("trl", "verl", "ms-swift")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +107,8 @@ class ServerSpec:
     """Requests in flight a server; null: 64 on GPUs, 16 on a CPU."""
     vllm_args: tuple[str, ...] = ()
     """Further arguments for started servers, handed on as they are."""
+    reward_concurrency: int | None = None
+    """Calls of reward functions at a time; null: one a core, or 32 if all of them are async."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,6 +120,7 @@ class RunSpec:
     grading: GradingSpec
     bucket: BucketSpec = field(default_factory=BucketSpec)
     selection: SelectionSpec = field(default_factory=SelectionSpec)
+    forecast: ForecastSpec = field(default_factory=ForecastSpec)
     export: ExportSpec = field(default_factory=ExportSpec)
     server: ServerSpec = field(default_factory=ServerSpec)
 
@@ -149,10 +129,8 @@ class RunSpec:
         check(self)
 
 
-ORDER = ("source", "sampling", "grading", "bucket", "selection", "export")
+ORDER = ("source", "sampling", "grading", "bucket", "selection", "forecast", "export")
 """Sections in running order; ``server`` is outside: it is not compared."""
-
-ORDERINGS = ("easy-to-hard", "hard-to-easy", "shuffled")
 
 MAY_GROW = {"sampling.k", "source.limit"}
 
@@ -194,6 +172,7 @@ def check(spec: RunSpec) -> None:
         check_endpoint(endpoint)
     for argument in spec.server.vllm_args:
         check_vllm_argument(argument)
+    _check_grading(spec)
     _check_selection(spec)
 
 
@@ -203,6 +182,15 @@ def check_source(source: SourceSpec) -> None:
         raise SettingsError(f"limit is too small: {source.limit}. Use --limit 1 or more")
     if source.shard is not None:
         parse_shard(source.shard)
+
+
+def _check_grading(spec: RunSpec) -> None:
+    reward_spec.check_grading(spec.grading, spec.server.reward_concurrency)
+    if spec.source.unchecked_gold and reward_spec.uses_builtin(spec.grading):
+        raise SettingsError(
+            "the built-in grader cannot grade this run: it was made for your own reward alone, so "
+            "its golds were not checked. Start a new run with another --run"
+        )
 
 
 def _check_selection(spec: RunSpec) -> None:
@@ -230,14 +218,8 @@ def _check_selection(spec: RunSpec) -> None:
         parse_band(selection.pass_rate)
     for quota in selection.quotas:
         parse_quota(quota)
-    if selection.order not in ORDERINGS:
-        raise SettingsError(
-            f"unknown order: {selection.order!r}. Choose one of {', '.join(ORDERINGS)}"
-        )
-    if selection.max_questions is not None and selection.max_questions < 1:
-        raise SettingsError(
-            f"max-questions is too small: {selection.max_questions}. Keep at least 1"
-        )
+    selection_spec.check_selection(selection)
+    selection_spec.check_export(spec.export)
 
 
 def template_arguments(sampling: SamplingSpec) -> dict[str, Any]:
@@ -342,11 +324,16 @@ def parse_quota(text: str) -> tuple[str, int]:
 def settings_through(spec: RunSpec, section: str) -> dict[str, Any]:
     """The settings, as ``section.key`` -> value, that ``section`` and all before it used."""
     used = ORDER[: ORDER.index(section) + 1]
-    return {
+    settings = {
         f"{name}.{key}": value
         for name in used
         for key, value in section_as_dict(getattr(spec, name)).items()
     }
+    if "grading" in used and spec.grading.rewards is not None:
+        settings |= reward_spec.compared(spec.grading)
+        if not reward_spec.uses_builtin(spec.grading):
+            del settings["grading.grader"]
+    return settings
 
 
 def differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:

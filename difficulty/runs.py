@@ -11,11 +11,11 @@ import typing
 from pathlib import Path
 from typing import Any
 
-from difficulty import run_spec, store
+from difficulty import reward_spec, run_spec, store
 from difficulty.errors import SettingsError
 from difficulty.export.trainers import find_trainer
 from difficulty.grading import GRADER_VERSION
-from difficulty.run_spec import RunSpec, settings_through
+from difficulty.run_spec import GradingSpec, RunSpec, settings_through
 from difficulty.sources.dataset import Dataset, find_dataset
 from difficulty.store import RunFolder
 
@@ -69,7 +69,10 @@ def new_spec(stated: Overrides) -> RunSpec:
         SettingsError: settings that cannot work.
     """
     hints = typing.get_type_hints(RunSpec)
-    stated = {**stated, "grading": {"grader": GRADER_VERSION}}
+    grading = reward_spec.settled(stated.get("grading", {}), None)
+    stated = {**stated, "grading": {**grading, "grader": GRADER_VERSION}}
+    if not reward_spec.uses_builtin(GradingSpec(**stated["grading"])):
+        stated["source"] = {**stated["source"], "unchecked_gold": True}
     _require_trainers(stated)
     return RunSpec(**{name: hints[name](**values) for name, values in stated.items()})
 
@@ -116,12 +119,13 @@ def save_run(run: RunFolder, spec: RunSpec) -> None:
 
 
 def with_overrides(spec: RunSpec, overrides: Overrides) -> RunSpec:
-    """``spec`` with the stated values, and with this code's grader.
+    """``spec`` with the stated values, with this code's grader and the reward's code as it is now.
 
     Raises:
         SettingsError: values that cannot work, such as a trainer that does not exist.
     """
-    overrides = {**overrides, "grading": {"grader": GRADER_VERSION}}
+    grading = reward_spec.settled(overrides.get("grading", {}), spec.grading)
+    overrides = {**overrides, "grading": {**grading, "grader": GRADER_VERSION}}
     changed = {
         section: dataclasses.replace(getattr(spec, section), **values)
         for section, values in overrides.items()

@@ -138,6 +138,10 @@ class PassRate:
     question_id: str
     source: str
     kind: str
+    num_options: int | None = None
+    """Options of the question; null for questions without options."""
+    num_golds: int = 1
+    """How many different answers count as right (the gold and its aliases)."""
     num_samples: int
     """Answers drawn (k)."""
     num_graded: int
@@ -181,6 +185,38 @@ class Selection:
     """Name of the first rule that dropped it; null for kept questions."""
     position: int | None
     """Place in the curriculum, from 0; null for dropped questions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NearDuplicate:
+    """Two questions that ask almost the same. Key: question_id, other_id."""
+
+    question_id: str
+    """The lesser id of the two."""
+    other_id: str
+    similarity: float
+    """Jaccard similarity of their character n-grams, 0 to 1."""
+    same_gold: bool
+    """Whether the golds say the same; if not, the two are no duplicates to drop."""
+    cluster: str | None
+    """Least id of all questions that such pairs link with these; null where the golds differ."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overlap:
+    """A question that stands in an evaluation set. Key: question_id, file."""
+
+    question_id: str
+    file: str
+    """The evaluation set, as given to ``--against``."""
+    row: int
+    """Row number of its closest question, from 0."""
+    exact: bool
+    """Whether the two are the same but for case, width, spacing and the order of options."""
+    similarity: float
+    """Jaccard similarity of their character n-grams, 0 to 1."""
+    evaluation_prompt: str
+    """Start of that question."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,21 +9,33 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from difficulty import curriculum, pass_rates, run_spec, store
+from difficulty import curriculum, pass_rates, regrade, run_spec, store
+from difficulty.choose import choose, require_sources, say_costs
+from difficulty.duplicates import evaluation_hashes, list_near_duplicates, list_overlaps
 from difficulty.errors import RunError, SettingsError
+from difficulty.export.split import layout_settings
 from difficulty.export.trainers import find_trainer
-from difficulty.export.write import export_file, write_export
-from difficulty.report.live import Live
+from difficulty.export.write import (
+    CONTROL,
+    export_file,
+    is_written,
+    remove_export,
+    write_control,
+    write_export,
+)
+from difficulty.report.live import Live, Update
 from difficulty.run_forecast import (
     Collapse,
     empty_forecast,
     forecast_json,
+    is_whole,
     read_collapse,
     read_counts,
     read_missing,
@@ -85,8 +97,7 @@ def sample(run: RunFolder, spec: RunSpec, live: Live) -> None:
         owed = num_owed(run, spec)
     if owed:
         raise RunError(
-            f"{owed:,} of {wanted:,} samples are missing after sampling. "
-            "Run the same command again"
+            f"{owed:,} of {wanted:,} samples are missing after sampling. Run the same command again"
         )
     _say_failures(run, live)
 
@@ -115,17 +126,47 @@ def grade(run: RunFolder, spec: RunSpec, live: Live) -> None:
         return
     total = store.num_rows(run.questions) * spec.sampling.k
     stamp = Stamp(settings=settings, inputs=inputs)
+    regrade.set_aside(run, stamp)
     with (
         store.TableWriter(run.grades, store.table_schema(Grade), stamp) as table,
         live.bar("grading", total) as update,
     ):
-        for grades in store.in_chunks(_grades(run, spec, total), store.BATCH_ROWS):
+        made = _shown(_grades(run, spec, total, stamp), update)
+        for grades in store.in_chunks(made, store.BATCH_ROWS):
             table.write_rows(grades)
-            update(table.num_rows, "")
         if table.num_rows != total:
             raise RunError(
                 f"{table.num_rows:,} grades for {total:,} samples. Run difficulty sample {run}"
             )
+    if spec.grading.rewards is not None:
+        _say_unrewarded(run, live)
+
+
+def _shown(grades: Iterable[Grade], update: Update) -> Iterator[Grade]:
+    """The grades, with progress as they come: a judge may take seconds for each."""
+    shown = time.monotonic()
+    for number, grade in enumerate(grades, start=1):
+        if time.monotonic() - shown > 0.2:
+            update(number, "")
+            shown = time.monotonic()
+        yield grade
+
+
+def _say_unrewarded(run: RunFolder, live: Live) -> None:
+    """Remembered calls are in the grades now; replies without a reward are easy to overlook."""
+    from difficulty.user_rewards import forget
+
+    forget(run)
+    sql = """
+        SELECT reason, count(*), sum(count(*)) OVER () FROM rows_of($grades)
+        WHERE outcome = 'grader_error' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 1
+    """
+    found = store.connect(run).execute(sql, {"grades": store.sql_path(run.grades)}).fetchall()
+    for reason, count, total in found:
+        live.say(
+            f"{int(total):,} answers have no reward and are unknown, {count:,} of them: {reason}. "
+            f"See {run.logs}/rewards.log; try them again with difficulty grade {run} --redo-errors"
+        )
 
 
 SAMPLES = """
@@ -136,7 +177,7 @@ SAMPLES = """
 """
 
 
-def _grades(run: RunFolder, spec: RunSpec, total: int) -> Iterator[Grade]:
+def _grades(run: RunFolder, spec: RunSpec, total: int, stamp: Stamp) -> Iterator[Grade]:
     from difficulty.grading import GraderPool
 
     workers = max(
@@ -148,6 +189,11 @@ def _grades(run: RunFolder, spec: RunSpec, total: int) -> Iterator[Grade]:
             total // 500,
         ),
     )
+    if spec.grading.rewards is not None:
+        from difficulty.user_rewards import reward_grades
+
+        yield from reward_grades(run, spec, _samples(run, spec), stamp, workers=workers)
+        return
     with GraderPool(workers) as pool:
         yield from pool.grade_all(_samples(run, spec))
 
@@ -187,7 +233,8 @@ def bucket(run: RunFolder, spec: RunSpec, live: Live) -> None:
     """grades.parquet -> profile.parquet: pass rate, interval and level of each question."""
     settings = settings_through(spec, "bucket")
     inputs = {"grades": store.content_hash(run.grades)}
-    if _current(run.profile, settings, inputs, live):
+    if _current(run.profile, settings, inputs, live) and _has_columns(run.profile, PassRate, live):
+        regrade.compare(run, live.say)
         return
     min_graded = spec.bucket.min_graded or spec.sampling.k
     connection = store.connect(run)
@@ -215,48 +262,47 @@ def bucket(run: RunFolder, spec: RunSpec, live: Live) -> None:
         store.stream(connection, pass_rates.PROFILE),
     )
     _require_a_row_a_question(run, run.profile)
+    regrade.compare(run, live.say)
 
 
 def select(run: RunFolder, spec: RunSpec, live: Live) -> None:
     """profile.parquet -> selection.parquet: keep or drop, with the reason, and the order."""
     settings = settings_through(spec, "selection")
-    inputs = {"profile": store.content_hash(run.profile)}
+    hashes = evaluation_hashes(run, spec)
+    inputs = {"profile": store.content_hash(run.profile), **hashes}
     if _current(run.selection, settings, inputs, live):
         return
-    _require_quota_sources(run, spec)
+    require_sources(run, spec.selection)
+    _compare_questions(run, spec, hashes, live)
     collapse = read_collapse(run, spec)
     connection = store.connect(run)
     connection.register("collapse", store.rows_to_batch(collapse, store.table_schema(Collapse)))
-    rows = store.stream(
-        connection,
-        curriculum.selection_sql(spec.selection),
-        {"profile": store.sql_path(run.profile), "seed": str(spec.selection.seed)},
-    )
-    _write_query(run.selection, Selection, Stamp(settings=settings, inputs=inputs), rows)
+    stamp = Stamp(settings=settings, inputs=inputs)
+    _write_query(run.selection, Selection, stamp, choose(run, spec.selection, connection))
     _require_a_row_a_question(run, run.selection)
+    say_costs(run, spec.selection, live.say)
 
 
-def _require_quota_sources(run: RunFolder, spec: RunSpec) -> None:
-    sql = "SELECT DISTINCT source FROM rows_of($profile) ORDER BY 1"
-    parameters = {"profile": store.sql_path(run.profile)}
-    there = [row[0] for row in store.connect(run).execute(sql, parameters).fetchall()]
-    for quota in spec.selection.quotas:
-        source, _ = run_spec.parse_quota(quota)
-        if source not in there:
-            raise SettingsError(
-                f"quota for a source that is not there: {source!r}. The sources are "
-                f"{', '.join(there[:10])}"
+def _compare_questions(run: RunFolder, spec: RunSpec, hashes: dict[str, str], live: Live) -> None:
+    """questions.parquet -> near_duplicates.parquet, and overlaps.parquet if it is asked for."""
+    if list_near_duplicates(run, spec):
+        pairs = store.num_rows(run.near_duplicates)
+        if pairs:
+            live.say(
+                f"{pairs:,} pairs of questions ask almost the same (see {run.near_duplicates.name})"
             )
+    if hashes:
+        list_overlaps(run, spec, hashes, live.say)
 
 
 def forecast(run: RunFolder, spec: RunSpec, live: Live) -> None:
     """profile.parquet -> forecast.json: pool, kept set and levels at the run's group size."""
-    settings = settings_through(spec, "selection")
-    inputs = {"profile": store.content_hash(run.profile)}
-    if _current(run.forecast, settings, inputs, live):
+    settings = settings_through(spec, "forecast")
+    inputs = {"profile": store.content_hash(run.profile), **evaluation_hashes(run, spec)}
+    if _current(run.forecast, settings, inputs, live) and is_whole(run.forecast):
         return
     counts = read_counts(run)
-    found = forecast_json(counts, spec) if counts else empty_forecast(spec)
+    found = forecast_json(run, counts, spec) if counts else empty_forecast(spec)
     if counts is None:
         live.say("no answer was graded: there is nothing to forecast from")
     stamp = dataclasses.asdict(Stamp(settings=settings, inputs=inputs))
@@ -277,21 +323,28 @@ def export(run: RunFolder, spec: RunSpec, live: Live) -> None:
         "questions": store.content_hash(run.questions),
         "selection": store.content_hash(run.selection),
     }
-    settings = settings_through(spec, "selection")
+    settings = settings_through(spec, "selection") | layout_settings(spec)
     trainers = [find_trainer(name) for name in spec.export.trainers]
     _remove_stale_exports(run, settings, inputs, live)
     require_kept(run, spec)
-    if spec.sampling.prompt_style == "plain":
+    chats = [trainer.name for trainer in trainers if not trainer.takes_text]
+    if spec.sampling.prompt_style == "plain" and chats:
         live.say(
-            "plain run: TRL gets the prompt as text; give other trainers a template that passes "
-            "the one user message through as it is"
+            f"plain run: {', '.join(chats)} get the prompt as one user message; give them a "
+            "template that passes it through as it is"
         )
     for trainer in trainers:
-        path = export_file(run, trainer.name)
-        if path.exists():
-            continue
-        rows = write_export(run, trainer, spec.sampling, Stamp(settings=settings, inputs=inputs))
-        live.say(f"{path}: {rows:,} questions; keep their order with {trainer.keep_order}")
+        if not is_written(run, trainer):
+            rows = write_export(run, trainer, spec, Stamp(settings=settings, inputs=inputs))
+            live.say(f"{export_file(run, trainer.name)}: {rows:,} questions; {trainer.order_hint}")
+        if spec.export.control and not is_written(run, trainer, control=True):
+            made = Stamp(settings=settings | CONTROL_SETTINGS, inputs=inputs)
+            rows = write_control(run, trainer, spec, made)
+            file = export_file(run, trainer.name, control=True)
+            live.say(f"{file}: {rows:,} questions drawn from everything profiled, as a control")
+
+
+CONTROL_SETTINGS = {"export.control": "random"}
 
 
 def _remove_stale_exports(
@@ -299,8 +352,9 @@ def _remove_stale_exports(
 ) -> None:
     for path in sorted(run.exports.glob("*/*.parquet")):
         stamp = store.read_stamp(path)
-        if stamp is not None and not stamp.matches(settings, inputs):
-            path.unlink()
+        control = CONTROL_SETTINGS if path.parent.name.endswith(CONTROL) else {}
+        if stamp is not None and not stamp.matches(settings | control, inputs):
+            remove_export(path)
             live.say(f"removed {path}: it held another selection")
 
 
@@ -308,16 +362,13 @@ def require_kept(run: RunFolder, spec: RunSpec) -> None:
     """Refuse an empty training set.
 
     Raises:
-        SettingsError: nothing was kept; counts what dropped how many.
+        SettingsError: nothing was kept; names the rule that emptied the set, the last one that
+            dropped any, and counts what dropped how many.
     """
     reasons = dropped(run)
     if store.num_rows(run.selection) > sum(reasons.values()):
         return
-    shown = ", ".join(f"{reason} {count:,}" for reason, count in reasons.most_common())
-    raise SettingsError(
-        f"nothing to train on: {spec.selection.keep} dropped all questions ({shown}). "
-        "Choose other levels (--keep), another model or another dataset"
-    )
+    raise SettingsError(f"nothing to train on: {curriculum.why_empty(reasons, spec.selection)}")
 
 
 def dropped(run: RunFolder) -> Counter[str]:
@@ -426,6 +477,13 @@ def _current(path: Path, settings: dict[str, Any], inputs: dict[str, str], live:
         return True
     why = run_spec.describe_differences(stamp.settings, settings) or "an earlier table changed"
     live.say(f"{path.name} is made again: {why}")
+    return False
+
+
+def _has_columns(path: Path, row_type: type, live: Live) -> bool:
+    if store.has_columns(path, row_type):
+        return True
+    live.say(f"{path.name} is made again: an earlier version wrote it with fewer columns")
     return False
 
 

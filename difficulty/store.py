@@ -65,9 +65,16 @@ class RunFolder:
         self.completions = root / "completions"
         self.grades = root / "grades.parquet"
         self.profile = root / "profile.parquet"
+        self.near_duplicates = root / "near_duplicates.parquet"
+        self.overlaps = root / "overlaps.parquet"
         self.selection = root / "selection.parquet"
         self.forecast = root / "forecast.json"
         self.report = root / "report.html"
+        self.regrade = root / "regrade.json"
+        self.audit = root / "audit.json"
+        self.audit_sample = root / "audit-sample.json"
+        self.audit_sheet = root / "audit.csv"
+        self.audit_page = root / "audit.html"
         self.logs = root / "logs"
         self.exports = root / "exports"
 
@@ -371,6 +378,13 @@ def read_rows(path: Path, row_type: Any) -> Iterator[Any]:
 def num_rows(path: Path) -> int:
     """Rows of a Parquet file, from its footer."""
     return int(_footer(path).num_rows)
+
+
+def has_columns(path: Path, row_type: type) -> bool:
+    """Whether a table has every column of its row type; an earlier version may have had fewer."""
+    import pyarrow.parquet as pq
+
+    return set(table_schema(row_type).names) <= set(pq.read_schema(path).names)
 
 
 def save_spec(run: RunFolder, spec: RunSpec) -> None:

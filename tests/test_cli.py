@@ -41,6 +41,11 @@ def test_every_command_has_help_that_ends_with_an_example(command):
     assert "--json" in text
 
 
+def test_the_help_of_an_option_says_its_default():
+    text = " ".join(difficulty("profile", "--help").stdout.split())
+    assert "(default: 5)" in text  # square brackets would be taken for markup and vanish
+
+
 def test_the_help_lists_every_command():
     text = difficulty("--help").stdout
     assert [name for name in COMMANDS if not re.search(rf"^\W*{name}\s", text, re.MULTILINE)] == []

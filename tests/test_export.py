@@ -1,15 +1,23 @@
+import dataclasses
 import json
+import re
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import make_question
+from conftest import make_question, make_spec
 
+from difficulty import stages, store
 from difficulty.errors import InputError, SettingsError
 from difficulty.export import TRAINERS, find_trainer
+from difficulty.export.readme import readme
 from difficulty.export.training_row import TrainingRow
 from difficulty.grading.key import grading_key, question_from_key
+from difficulty.reward_spec import GradingSpec, RewardSpec
+from difficulty.run_spec import SelectionSpec, ServerSpec
+from difficulty.runs import change_run
 
 CARRIED = {
     "question_id",
@@ -22,31 +30,38 @@ CARRIED = {
 }
 
 
-def training_row(question, position=0):
-    messages = [
-        {"role": "system", "content": "Be brief."},
-        {"role": "user", "content": question.prompt},
-    ]
+def training_row(question, position=0, system="Be brief."):
+    messages = [{"role": "user", "content": question.prompt}]
+    if system is not None:
+        messages.insert(0, {"role": "system", "content": system})
     return TrainingRow(
         question=question, messages=messages, grading_key=grading_key(question), level="L3",
         pass_rate=0.6, num_samples=5, num_correct=3, position=position,
     )  # fmt: skip
 
 
-ROWS = [
-    training_row(make_question("2 + 2?", answer="4"), 0),
-    training_row(
-        make_question("Which?", kind="multi", answer="a,c", choices={"a": "x", "b": "y", "c": "z"}),
-        1,
-    ),
+QUESTIONS = [
+    make_question("2 + 2?", answer="4"),
+    make_question("Which?", kind="multi", answer="a,c", choices={"a": "x", "b": "y", "c": "z"}),
 ]
+ONE_TURN = ("nemo-rl", "rllm")
+"""Trainers that make the chat themselves, from one user turn."""
+
+
+def rows_for(name):
+    system = None if name in ONE_TURN else "Be brief."
+    return [training_row(question, n, system) for n, question in enumerate(QUESTIONS)]
+
+
+ROWS = rows_for("trl")
 
 
 @pytest.fixture(params=TRAINERS)
 def exported(request, tmp_path):
     trainer = TRAINERS[request.param]
     path = tmp_path / f"{trainer.name}.parquet"
-    pq.write_table(pa.Table.from_pylist([trainer.row(row) for row in ROWS], trainer.schema()), path)
+    rows = [trainer.row(row) for row in rows_for(trainer.name)]
+    pq.write_table(pa.Table.from_pylist(rows, trainer.schema()), path)
     return trainer.name, path
 
 
@@ -54,6 +69,15 @@ EXPECTED = {
     "trl": {"prompt", "solution", "source"} | CARRIED,
     "verl": {"data_source", "prompt", "ability", "reward_model", "extra_info"},
     "ms-swift": {"messages", "solution", "source"} | CARRIED,
+    "openrlhf": {"input", "label", "datasource"} | CARRIED,
+    "verifiers": {"prompt", "answer", "info", "example_id"},
+    "areal": {"messages", "answer", "source"} | CARRIED,
+    "skyrl": {"data_source", "prompt", "env_class", "reward_spec", "extra_info"},
+    "nemo-rl": {"input", "output", "source"} | CARRIED,
+    "rllm": {"id", "question", "ground_truth", "data_source"} | CARRIED,
+    "slime": {"input", "label", "metadata"},
+    "open-instruct": {"messages", "ground_truth", "dataset", "source"} | CARRIED,
+    "plain": {"prompt", "kind", "choices", "answer", "source"} | CARRIED,
 }
 RESERVED = {
     "trl": {
@@ -67,7 +91,32 @@ RESERVED = {
     },
     "verl": {"raw_prompt", "index", "uid", "tools_kwargs"},
     "ms-swift": {"completions", "question", "problem", "answer", "query", "response"},
+    "openrlhf": {"images"},
+    "verifiers": {"task", "env_id", "question"},
+    "areal": {"prompt", "completions", "prompt_ids", "completion_ids"},
+    "skyrl": {"uid"},
+    "nemo-rl": {"messages", "task_name"},
+    "rllm": {"task_path", "instruction"},
+    "slime": {"prompt", "tools"},
+    "open-instruct": {"input_ids", "input_ids_prompt", "labels", "attention_mask"},
+    "plain": set(),
 }
+CARRIED_IN = {"verl": "extra_info", "skyrl": "extra_info", "slime": "metadata"}
+"""Where the profile travels, if not beside the trainer's own columns."""
+TURNS_IN = {
+    "ms-swift": "messages",
+    "areal": "messages",
+    "open-instruct": "messages",
+    "openrlhf": "input",
+    "slime": "input",
+}
+"""The column of the messages, if not ``prompt``."""
+
+
+def turns_of(name, row):
+    """The messages of a row before the model answers."""
+    turns = row[TURNS_IN.get(name, "prompt")]
+    return turns[:-1] if name == "open-instruct" else turns
 
 
 def test_each_trainer_gets_its_own_columns_and_none_it_reserves(exported):
@@ -80,7 +129,9 @@ def test_each_trainer_gets_its_own_columns_and_none_it_reserves(exported):
 def test_the_profile_travels_with_every_row(exported):
     name, path = exported
     row = pq.read_table(path).to_pylist()[1]
-    carried = row["extra_info"] if name == "verl" else row
+    carried = row[CARRIED_IN[name]] if name in CARRIED_IN else row
+    if name == "verifiers":
+        carried = json.loads(row["info"])
     assert carried.keys() >= CARRIED
     assert (
         carried["level"],
@@ -89,14 +140,55 @@ def test_the_profile_travels_with_every_row(exported):
         carried["num_correct"],
     ) == ("L3", 0.6, 5, 3)
     assert carried["position"] == 1
+    assert question_from_key(carried["grading_key"]).answer == "a,c"
 
 
 def test_messages_hold_exactly_role_and_content_and_end_with_the_user(exported):
     name, path = exported
+    if name in ONE_TURN:
+        pytest.skip("one user turn, as text")
     for row in pq.read_table(path).to_pylist():
-        turns = row["messages" if name == "ms-swift" else "prompt"]
+        turns = turns_of(name, row)
         assert [set(turn) for turn in turns] == [{"role", "content"}] * 2
         assert turns[-1]["role"] == "user"
+
+
+def test_the_gold_is_text_and_where_its_trainer_looks_for_it():
+    def row(name):
+        return TRAINERS[name].row(rows_for(name)[1])
+
+    assert row("trl")["solution"] == row("ms-swift")["solution"] == "a,c"
+    assert row("areal")["answer"] == row("verifiers")["answer"] == row("plain")["answer"] == "a,c"
+    assert row("openrlhf")["label"] == row("slime")["label"] == row("nemo-rl")["output"] == "a,c"
+    assert row("rllm")["ground_truth"] == "a,c"
+    assert row("skyrl")["reward_spec"] == {"method": "rule", "ground_truth": "a,c"}
+    assert row("open-instruct")["ground_truth"] == grading_key(QUESTIONS[1])
+    assert row("open-instruct")["dataset"] == "difficulty"
+
+
+def test_open_instruct_cuts_off_the_gold_and_never_the_question():
+    for system in (None, "Be brief."):
+        messages = TRAINERS["open-instruct"].row(training_row(QUESTIONS[0], 0, system))["messages"]
+        prompt = messages if len(messages) == 1 else messages[:-1]  # as its tokenizer does
+        assert prompt[-1] == {"role": "user", "content": "2 + 2?"}
+
+
+@pytest.mark.parametrize("name", ONE_TURN)
+def test_turns_that_a_trainer_would_lose_are_refused(name):
+    assert "2 + 2?" in TRAINERS[name].row(rows_for(name)[0]).values()
+    with pytest.raises(SettingsError, match=f"{name} takes one user turn .* are system, user. Pro"):
+        TRAINERS[name].row(ROWS[0])
+
+
+def test_a_plain_run_gives_text_to_the_trainers_that_take_it_and_one_turn_to_the_others():
+    item = dataclasses.replace(rows_for("rllm")[0], plain_prompt="2 + 2?")
+    for name, trainer in TRAINERS.items():
+        row = trainer.row(item)
+        table = pa.Table.from_pylist([row], trainer.schema(plain=True))
+        if trainer.takes_text:
+            assert table.to_pylist()[0][TURNS_IN.get(name, "prompt")] == "2 + 2?"
+        elif name not in ONE_TURN:
+            assert [turn["role"] for turn in turns_of(name, row)] == ["user"]
 
 
 def test_datasets_reads_the_file_and_joins_it_with_itself(exported):
@@ -112,8 +204,12 @@ def test_pandas_reads_the_file(exported):
     name, path = exported
     frame = pd.read_parquet(path)
     assert len(frame) == 2
-    turns = frame["messages" if name == "ms-swift" else "prompt"][0]
-    assert turns[0]["role"] == "system"
+    if name not in ONE_TURN:
+        assert turns_of(name, frame.iloc[0])[0]["role"] == "system"
+
+
+def test_rllms_rows_are_flat_since_pandas_would_make_arrays_of_lists():
+    assert not any(pa.types.is_nested(field.type) for field in TRAINERS["rllm"].schema())
 
 
 def test_the_file_holds_only_plain_types_and_no_librarys_metadata(exported):
@@ -123,6 +219,79 @@ def test_the_file_holds_only_plain_types_and_no_librarys_metadata(exported):
         word in str(schema) for word in ("large_", "map<", "dictionary", "null", "int32")
     )
     assert set(pq.read_metadata(path).metadata or {}) <= {b"ARROW:schema", b"difficulty"}
+
+
+@pytest.fixture
+def written(sums, tmp_path, live, serve):
+    """A run of twelve sums, exported to a trainer by name."""
+    url, _ = serve()
+    run = store.RunFolder(tmp_path / "run")
+    spec = make_spec(
+        sums, server=ServerSpec(endpoints=(url,)), selection=SelectionSpec(keep="L1-L6")
+    )
+    store.save_spec(run, spec)
+    stages.profile(run, spec, live)
+
+    def export(*names):
+        stages.export(run, change_run(run, {"export": {"trainers": names}}), live)
+        return run.exports
+
+    return export
+
+
+def test_areal_gets_a_folder_that_datasets_loads_with_the_rows_of_the_file(written):
+    import datasets
+
+    place = written("areal") / "areal"
+    found = datasets.load_from_disk(str(place / "train"))
+    assert found.to_list() == pq.read_table(place / "train-00000.parquet").to_pylist()
+    assert found["position"][:] == list(range(12))
+    assert sorted(p.name for p in place.iterdir()) == ["README.md", "train", "train-00000.parquet"]
+
+
+def test_every_export_has_a_readme_that_points_at_its_file_our_reward_and_the_order(written):
+    exports = written(*TRAINERS)
+    for name, trainer in TRAINERS.items():
+        text = (exports / name / "README.md").read_text()
+        file = exports / name / ("train" if trainer.reads_folder else "train-00000.parquet")
+        assert file.exists()
+        assert str(file.resolve()) in text
+        assert "12 questions" in text
+        assert "difficulty.rewards" in text
+        assert (trainer.keep_order or "always shuffles") in text
+        assert ("Not run against its loader" in text) == (
+            not trainer.loader_ran and name != "plain"
+        )
+        for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+            compile(block, name, "exec")
+        assert not re.search(r"\b(FILE|FOLDER)\b", text)
+
+
+def test_the_readme_of_a_run_with_a_reward_of_its_own_says_so():
+    spec = make_spec()
+    own = dataclasses.replace(
+        spec, grading=GradingSpec(grader="1", rewards=(RewardSpec(file="/r.py", name="f"),))
+    )
+    file = Path("exports/trl/train-00000.parquet")
+    texts = [readme(TRAINERS["trl"], s, file=file, folder=file, rows=1) for s in (spec, own)]
+    assert ["reward of your own** (1 x `f` of `/r.py`)" in text for text in texts] == [False, True]
+
+
+def test_an_export_of_another_selection_goes_with_all_that_was_made_from_it(written, live):
+    exports = written("areal")
+    run = store.RunFolder(exports.parent)
+    spec = change_run(run, {"selection": {"pass_rate": "0.01-0.02"}})
+    stages.refresh(run, spec, live, "select")
+    assert list((exports / "areal").iterdir()) == []
+
+
+def test_an_export_whose_last_file_is_missing_is_made_again(written):
+    place = written("areal") / "areal"
+    (place / "README.md").unlink()
+    (place / "train" / "state.json").unlink()
+    written("areal")
+    assert (place / "README.md").exists()
+    assert (place / "train" / "state.json").exists()
 
 
 def test_verls_ground_truth_is_text_and_its_rule_style_is_stated(tmp_path):

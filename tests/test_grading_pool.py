@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from difficulty.grading import GraderPool, grade, pool
+from difficulty.errors import RunError
+from difficulty.grading import GraderPool, grade, pool, slot
 from difficulty.grading.pool import shared_math_equal
+from difficulty.grading.progress import At, Progress, shared_memory
+from difficulty.grading.slot import Job, Slot
 from difficulty.grading.verdict import Verdict, evaluate
 from difficulty.schema import Completion, Question
 
@@ -52,6 +55,7 @@ def slow_words(monkeypatch, tmp_path):
                 if answer == "hang+x": time.sleep(600)
                 if answer == "eat+x": bytearray(64 * 2**30)
                 if answer == "crash+x": os._exit(3)
+                if answer == "nest+x": return fake(gold, answer)
                 return real(gold, answer)
             worker.cached_evaluate = fake
             """
@@ -81,7 +85,8 @@ def test_a_pool_can_be_used_again():
 
 @pytest.mark.usefixtures("slow_words")
 @pytest.mark.parametrize(
-    ("word", "reason"), [("hang", "deadline"), ("eat", "memory"), ("crash", "died")]
+    ("word", "reason"),
+    [("hang", "deadline"), ("eat", "memory"), ("crash", "died"), ("nest", "nesting")],
 )
 def test_a_bad_item_costs_one_grader_error_and_the_rest_is_graded(word, reason):
     pairs = [pair(i, kind="math", gold="x+4", text="\\boxed{4+x}") for i in range(100)]
@@ -93,6 +98,119 @@ def test_a_bad_item_costs_one_grader_error_and_the_rest_is_graded(word, reason):
     assert [(each.outcome, each.sample_index) for each in bad] == [("grader_error", 10)]
     assert reason in bad[0].reason
     assert bad[0].reward is None
+
+
+@pytest.mark.usefixtures("slow_words")
+def test_each_bad_item_of_one_chunk_is_blamed_and_no_other():
+    pairs = [pair(i, kind="math", gold="x+4", text="\\boxed{4+x}") for i in range(60)]
+    for index, word in ((0, "crash"), (7, "hang"), (8, "crash"), (30, "eat"), (59, "hang")):
+        pairs[index] = pair(index, kind="math", gold="x+4", text=f"\\boxed{{{word}+x}}")
+    with GraderPool(1, deadline_s=1) as pool:
+        found = list(pool.grade_all(pairs))
+    assert [each.sample_index for each in found] == list(range(60))
+    bad = {each.sample_index: each.reason for each in found if each.outcome == "grader_error"}
+    assert list(bad) == [0, 7, 8, 30, 59]
+    assert ["deadline of 1 s" in bad[index] for index in bad] == [False, True, False, False, True]
+    assert sum(each.outcome == "correct" for each in found) == 55
+
+
+@pytest.mark.usefixtures("slow_words")
+def test_a_hanging_item_of_a_later_chunk_is_ended_by_the_parent_and_not_by_its_own_alarm():
+    pairs = [pair(i, kind="math", gold="x+4", text="\\boxed{4+x}") for i in range(200)]
+    pairs[150] = pair(150, kind="math", gold="x+4", text="\\boxed{hang+x}")
+    with GraderPool(1, deadline_s=1) as pool:
+        found = list(pool.grade_all(pairs))
+    assert [each.sample_index for each in found if each.outcome != "correct"] == [150]
+    assert found[150].reason == "the grader's deadline of 1 s"
+
+
+def test_a_job_keeps_what_is_graded_and_asks_for_the_rest_again():
+    job = Job(0, [pair(index) for index in range(5)])
+    grades = [grade(*each) for each in job.pairs]
+    job.take(grades[:2])
+    job.fail(3, "the grader's deadline")
+    job.ask()
+    assert (job.asked, job.done) == ([2, 4], False)
+    job.take([grades[2], grades[4]])
+    assert job.done
+    found = job.in_order()
+    assert [*found[:3], found[4]] == [*grades[:3], grades[4]]
+    assert (found[3].outcome, found[3].sample_index) == ("grader_error", 3)
+
+
+class StillWorker:
+    """A worker without a process, which does nothing unless it is told to."""
+
+    def __init__(self, deadline_s):
+        self.connection = self
+        self.progress = Progress(shared_memory())
+        self.requests = 0
+
+    def send_pickled(self, request):
+        self.requests += 1
+
+    def kill(self):
+        return -9
+
+
+def overdue_slot(monkeypatch):
+    """A slot with a job of three items, the second of which is over its deadline."""
+    monkeypatch.setattr(slot, "Worker", StillWorker)
+    place = Slot(deadline_s=1)
+    place.give(Job(0, [pair(index) for index in range(3)]))
+    place.worker.progress.begin(1, time.monotonic() - 2)
+    return place
+
+
+def test_an_item_over_its_deadline_is_blamed_though_earlier_grades_are_not_there_yet(monkeypatch):
+    place = overdue_slot(monkeypatch)
+    first = place.worker
+    assert place.settle(heard=False) is None
+    assert {at: each.outcome for at, each in place.job.grades.items()} == {1: "grader_error"}
+    assert place.job.asked == [0, 2]
+    assert place.worker is not first
+    assert place.worker.requests == 1
+
+
+def test_an_item_that_ends_just_as_its_worker_is_killed_is_not_blamed(monkeypatch):
+    place = overdue_slot(monkeypatch)
+    progress = place.worker.progress
+
+    def last_moment():
+        progress.end()
+        progress.begin(2, time.monotonic())
+
+    monkeypatch.setattr(place.worker, "kill", last_moment)
+    assert place.settle(heard=False) is None
+    assert place.job.grades == {}
+    assert place.job.asked == [0, 1, 2]
+
+
+def test_an_item_within_its_deadline_is_left_alone(monkeypatch):
+    place = overdue_slot(monkeypatch)
+    first = place.worker
+    first.progress.begin(1, time.monotonic())
+    assert place.settle(heard=False) is None
+    assert place.worker is first
+
+
+def test_progress_is_seen_by_both_sides():
+    descriptor = shared_memory()
+    parent, worker = Progress(descriptor), Progress(descriptor)
+    os.close(descriptor)
+    parent.reset()
+    assert worker.read() == At(-1, 0)
+    worker.begin(3, 12.5)
+    assert parent.read() == At(3, 12.5)
+    worker.end()
+    assert parent.read() == At(3, 0)
+
+
+@pytest.mark.usefixtures("slow_words")
+def test_workers_that_never_begin_are_reported_and_not_started_for_ever(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import os; os._exit(5)")
+    with GraderPool(1) as pool, pytest.raises(RunError, match=r"do not start.*died \(5\)"):
+        list(pool.grade_all([pair(1)]))
 
 
 def test_no_worker_is_left_behind_on_exit():
@@ -193,6 +311,27 @@ def test_mathematics_outside_a_pool_is_compared_in_a_process_of_its_own():
 def test_integrals_are_read_by_the_library():
     assert evaluate("\\int_0^1 x dx", "\\frac{1}{2}").equal is True
     assert evaluate("\\int_0^1 x dx", "\\frac{1}{3}").equal is False
+
+
+def test_the_library_is_loaded_outside_of_the_deadline_and_only_for_golds_that_need_it(monkeypatch):
+    shared = pool._Shared()
+    monkeypatch.setattr(pool, "DEADLINE_S", 0.001)
+    late = shared.compare("\\int_0^1 x dx", "\\frac{1}{2}")
+    assert (late.equal, "deadline" in late.reason) == (None, True)
+    assert shared.worker is None
+    monkeypatch.setattr(pool, "DEADLINE_S", 10.0)
+    assert shared.compare("2", "2.0").equal
+    assert not shared.loaded
+    assert shared.compare("\\int_0^1 x dx", "\\frac{1}{2}").equal
+    assert shared.loaded
+    shared.close()
+
+
+def test_a_worker_that_dies_at_its_start_gives_no_verdict(tmp_path, monkeypatch):
+    (tmp_path / "sitecustomize.py").write_text("import os; os._exit(5)")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = pool._Shared().compare("x+4", "4+x")
+    assert (found.equal, "does not start" in found.reason) == (None, True)
 
 
 def test_an_interrupted_comparison_leaves_no_reply_behind_for_the_next(monkeypatch):

@@ -1,8 +1,12 @@
+import asyncio
 import functools
 import json
+import pickle
+import re
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from conftest import make_question
@@ -14,12 +18,14 @@ from difficulty.grading.audit import read_case
 from difficulty.grading.key import grading_key
 from difficulty.rewards import (
     GradeORM,
+    areal_reward,
     compute_score,
     make_openrlhf_reward,
     make_trl_reward,
     reward,
     reward_func,
     trl_reward,
+    verifiers_reward,
 )
 
 CASES = Path(__file__).parent / "cases"
@@ -100,6 +106,82 @@ def test_openrlhf_gets_the_grade_of_every_labelled_reply_where_end_tokens_tell_t
     for key, text, end, found in labelled():
         reply = (text or "") + (END if end == "stop" else "")
         assert openrlhf(reply, key, function)[0] == (found.reward or 0.0), text
+
+
+def test_verifiers_gets_the_grade_of_every_labelled_reply_cut_or_not():
+    for key, text, end, found in labelled():
+        completion = [{"role": "assistant", "content": text}]
+        state = {"is_truncated": False, "trajectory": [{"is_truncated": end == "length"}]}
+        for info in ({"grading_key": key}, json.dumps({"grading_key": key})):
+            assert verifiers_reward(completion, info, state) == (found.reward or 0.0), text
+
+
+def test_verifiers_takes_a_rollout_for_finished_that_says_nothing_of_a_cut():
+    assert verifiers_reward(CUT, {"grading_key": NUMBER}) == 1.0
+    assert verifiers_reward(CUT, {"grading_key": NUMBER}, {"is_truncated": True}) == 0.0
+
+
+def test_a_verifiers_row_without_a_key_is_refused():
+    with pytest.raises(InputError, match=r"info has no grading_key: found \['source'\]"):
+        verifiers_reward("2", {"source": "set"})
+
+
+def test_areal_gets_the_grade_of_every_labelled_reply_where_end_tokens_tell_the_cut():
+    # what is sent to its pool of processes and comes back
+    function = pickle.loads(pickle.dumps(functools.partial(areal_reward, end_tokens=END)))
+    for key, text, end, found in labelled():
+        reply = (text or "") + (END if end == "stop" else "")
+        columns = {"messages": [], "answer": "", "level": "L3", "grading_key": key}
+        assert function(CHAT, reply, [1], [2], **columns) == (found.reward or 0.0), text
+
+
+def test_areal_takes_every_reply_for_finished_without_end_tokens():
+    assert areal_reward(CHAT, CUT, [1], [2], grading_key=NUMBER) == 1.0
+    assert areal_reward(CHAT, CUT, [1], [2], grading_key=NUMBER, end_tokens=[END]) == 0.0
+    assert areal_reward(CHAT, "2", [1], [2], grading_key=UNKNOWN) == 0.0
+
+
+def readme_module(name):
+    """The reward file that the README of an export tells to write, run as it stands."""
+    block = re.search(r"```python\n(.*?)```", TRAINERS[name].setup, re.DOTALL)[1]
+    module = ModuleType(name)
+    exec(compile(block, name, "exec"), module.__dict__)
+    return module
+
+
+def test_the_reward_file_for_slime_grades_every_labelled_reply_as_the_profile():
+    function = readme_module("slime").reward_func
+    status = SimpleNamespace(TRUNCATED="truncated", COMPLETED="completed")
+    for key, text, end, found in labelled():
+        sample = SimpleNamespace(
+            Status=status, response=text, metadata={"grading_key": key},
+            status=status.TRUNCATED if end == "length" else status.COMPLETED,
+        )  # fmt: skip
+        assert asyncio.run(function(None, sample)) == (found.reward or 0.0), text
+
+
+def test_the_reward_files_of_rllm_and_open_instruct_grade_every_stopped_reply(monkeypatch):
+    class Verifier:  # stands for their base class, of which no package exists
+        def __init__(self, name, weight, verifier_config):
+            self.name = name
+
+    for path, values in {
+        "rllm.rewards.reward_types": {"RewardOutput": SimpleNamespace},
+        "open_instruct.ground_truth_utils": {
+            "VerifierFunction": Verifier, "VerificationResult": SimpleNamespace,
+        },
+    }.items():  # fmt: skip
+        module = ModuleType(path)
+        module.__dict__.update(values)
+        monkeypatch.setitem(sys.modules, path, module)
+        for parent in (path.split(".")[0], path.rpartition(".")[0]):
+            monkeypatch.setitem(sys.modules, parent, ModuleType(parent))
+    function = readme_module("rllm").reward_fn
+    verifier = readme_module("open-instruct").DifficultyVerifier()
+    assert verifier.name == TRAINERS["open-instruct"].row(training_row("choice"))["dataset"]
+    for key, text, expected in zip(*stopped(), strict=True):
+        assert function({"grading_key": key}, text).reward == (expected or 0.0)
+        assert verifier([], text, key).score == (expected or 0.0)
 
 
 def test_a_trainer_that_tells_no_cut_only_ever_credits_truncated_replies_too_much():
@@ -218,18 +300,23 @@ def test_many_threads_get_their_own_verdicts_on_mathematics():
         assert list(found) == [float(n == m) for n, m in pairs]
 
 
-def exported(name, kind):
-    """What an exporter writes for a question, and the question."""
+def training_row(kind):
+    """A question as exporters get it."""
     from difficulty.export.training_row import TrainingRow
 
     options = {"A": "Lisbon", "B": "Paris"} if kind == "choice" else None
     question = make_question("Which?", kind=kind, answer="B" if options else "2", choices=options)
-    item = TrainingRow(
+    return TrainingRow(
         question=question, messages=[{"role": "user", "content": "Which?"}],
         grading_key=grading_key(question), level="L3", pass_rate=0.6, num_samples=5, num_correct=3,
         position=0,
     )  # fmt: skip
-    return TRAINERS[name].row(item), question
+
+
+def exported(name, kind):
+    """What an exporter writes for a question, and the question."""
+    item = training_row(kind)
+    return TRAINERS[name].row(item), item.question
 
 
 @pytest.mark.parametrize("kind", ["choice", "numeric"])

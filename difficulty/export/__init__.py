@@ -1,6 +1,7 @@
 """One short file a trainer: the row it reads, and the flag that keeps our row order."""
 
-from difficulty.export.trainers import TRAINERS, Trainer, find_trainer
+from difficulty.export.trainer import Trainer
+from difficulty.export.trainers import TRAINERS, find_trainer
 from difficulty.export.write import write_export
 
 __all__ = ["TRAINERS", "Trainer", "find_trainer", "write_export"]

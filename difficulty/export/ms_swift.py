@@ -4,12 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from difficulty.export.trainer import Trainer
 from difficulty.export.training_row import TrainingRow, messages_type, profile_fields, profile_types
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 KEEP_ORDER = "--dataset_shuffle false --train_dataloader_shuffle false"
+SETUP = """\
+```python
+# difficulty_plugin.py
+from swift.rewards import orms
+
+from difficulty.rewards import GradeORM
+
+orms["difficulty"] = GradeORM
+```
+
+```sh
+swift rlhf --rlhf_type grpo --model your-model \\
+    --dataset FILE --strict true \\
+    --external_plugins difficulty_plugin.py --reward_funcs difficulty \\
+    --dataset_shuffle false --train_dataloader_shuffle false
+```
+
+Without `--strict true` a row that cannot be read is skipped with a warning.
+"""
 
 
 def schema(*, plain: bool = False) -> pa.Schema:
@@ -34,3 +54,14 @@ def row(item: TrainingRow) -> dict[str, Any]:
         "source": item.question.source,
         **profile_fields(item),
     }
+
+
+TRAINER = Trainer(
+    name="ms-swift",
+    release="ms-swift 4.6.0",
+    loader_ran=True,
+    schema=schema,
+    row=row,
+    keep_order=KEEP_ORDER,
+    setup=SETUP,
+)

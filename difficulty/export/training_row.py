@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from difficulty.errors import SettingsError
 from difficulty.prompts import Message
 from difficulty.schema import Question
 
@@ -29,6 +30,8 @@ class TrainingRow:
     num_correct: int
     position: int
     """Place in the curriculum, from 0."""
+    split: str = "train"
+    """``train`` or ``heldout``."""
 
 
 def profile_fields(row: TrainingRow) -> dict[str, object]:
@@ -42,6 +45,22 @@ def profile_fields(row: TrainingRow) -> dict[str, object]:
         "position": row.position,
         "grading_key": row.grading_key,
     }
+
+
+def the_one_user_turn(row: TrainingRow, trainer: str) -> str:
+    """The prompt's text for a trainer that makes its chat from one user turn.
+
+    Raises:
+        SettingsError: other turns stand before the question, and would be lost.
+    """
+    if [turn["role"] for turn in row.messages] != ["user"]:
+        roles = ", ".join(turn["role"] for turn in row.messages[:4])
+        raise SettingsError(
+            f"{trainer} takes one user turn a question: this run's prompts are {roles}"
+            f"{', ...' if len(row.messages) > 4 else ''}. "
+            "Profile without system prompt and worked examples, or export to another trainer"
+        )
+    return row.messages[0]["content"]
 
 
 def messages_type() -> pa.DataType:

@@ -4,12 +4,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from difficulty.export.trainer import Trainer
 from difficulty.export.training_row import TrainingRow, messages_type, profile_fields, profile_types
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 KEEP_ORDER = "GRPOConfig(shuffle_dataset=False)"
+SETUP = """\
+```python
+from datasets import load_dataset
+from transformers import AutoTokenizer
+from trl import GRPOConfig, GRPOTrainer
+
+from difficulty.rewards import make_trl_reward
+
+model = "your-model"
+config = GRPOConfig(max_completion_length=1024, shuffle_dataset=False)
+trainer = GRPOTrainer(
+    model=model,
+    args=config,
+    train_dataset=load_dataset("parquet", data_files="FILE", split="train"),
+    reward_funcs=make_trl_reward(
+        eos_token_ids=AutoTokenizer.from_pretrained(model).eos_token_id,
+        max_completion_length=config.max_completion_length,
+    ),
+)
+trainer.train()
+```
+"""
 
 
 def schema(*, plain: bool = False) -> pa.Schema:
@@ -37,3 +60,15 @@ def row(item: TrainingRow) -> dict[str, Any]:
         "source": item.question.source,
         **profile_fields(item),
     }
+
+
+TRAINER = Trainer(
+    name="trl",
+    release="TRL 1.16.0",
+    loader_ran=True,
+    schema=schema,
+    row=row,
+    keep_order=KEEP_ORDER,
+    setup=SETUP,
+    takes_text=True,
+)

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from difficulty.export.trainer import Trainer
 from difficulty.export.training_row import TrainingRow, messages_type, profile_fields, profile_types
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 KEEP_ORDER = "data.shuffle=False"
+SETUP = """\
+```sh
+python -m verl.trainer.main_ppo \\
+    data.train_files=FILE data.shuffle=False \\
+    reward.custom_reward_function.path=pkg://difficulty.rewards \\
+    reward.custom_reward_function.name=compute_score \\
+    ...
+```
+
+Over-long prompts are dropped without a word where `data.filter_overlong_prompts` is on: set
+`data.max_prompt_length` to what the longest prompt needs. verl does not say whether a reply was
+cut.
+"""
 
 
 def schema(*, plain: bool = False) -> pa.Schema:
@@ -35,5 +49,16 @@ def row(item: TrainingRow) -> dict[str, Any]:
         "prompt": item.messages,
         "ability": item.question.kind,
         "reward_model": {"style": "rule", "ground_truth": item.question.answer},
-        "extra_info": {"split": "train", "index": item.position, **profile_fields(item)},
+        "extra_info": {"split": item.split, "index": item.position, **profile_fields(item)},
     }
+
+
+TRAINER = Trainer(
+    name="verl",
+    release="verl 0.9.1",
+    loader_ran=True,
+    schema=schema,
+    row=row,
+    keep_order=KEEP_ORDER,
+    setup=SETUP,
+)

@@ -1,61 +1,170 @@
-"""Write one trainer's file from questions, profile and selection, in curriculum order."""
+"""Write one trainer's files from questions, profile and selection, in curriculum order."""
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from difficulty import prompts, store
-from difficulty.export.trainers import Trainer
+from difficulty.export.card import Part, card, front_matter, shards_note
+from difficulty.export.folder import remove_folder, write_folder
+from difficulty.export.readme import readme
+from difficulty.export.shards import shard_path, shards_of, write_shards
+from difficulty.export.split import Split, make_splits, placed_sql, splits_of
+from difficulty.export.trainer import Trainer
 from difficulty.export.training_row import TrainingRow
 from difficulty.grading.key import grading_key
-from difficulty.run_spec import SamplingSpec
+from difficulty.run_spec import RunSpec, SamplingSpec
 from difficulty.schema import Question
+from difficulty.selection_spec import SHARD_ROWS
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    import duckdb
 
-KEPT = """
-    SELECT q.*, p.level AS level, p.pass_rate, p.num_samples, p.num_correct, s.position
-    FROM rows_of($selection) AS s
+ROWS = """
+    SELECT q.*, p.level AS level, p.pass_rate, p.num_samples, p.num_correct, placed.position
+    FROM ({placed}) AS placed
     JOIN rows_of($profile) AS p USING (question_id)
     JOIN rows_of($questions) AS q USING (question_id)
-    WHERE s.keep ORDER BY s.position
+    ORDER BY placed.position
 """
-ROWS_A_GROUP = 1_000
-"""Row groups small enough that readers can take nested columns whole."""
 
 
-def export_file(run: store.RunFolder, trainer: str) -> Path:
-    """Where a trainer's training file lies."""
-    return run.exports / trainer / "train-00000.parquet"
+def export_file(run: store.RunFolder, trainer: str, *, control: bool = False) -> Path:
+    """Where a trainer's first training file lies; the control has a folder of its own."""
+    return shard_path(run.exports / (f"{trainer}{CONTROL}" if control else trainer), "train")
 
 
-def write_export(
-    run: store.RunFolder, trainer: Trainer, sampling: SamplingSpec, stamp: store.Stamp
+CONTROL = "-control"
+"""Ends the name of a control's folder, so that a training run swaps one folder for another."""
+
+
+def is_written(run: store.RunFolder, trainer: Trainer, *, control: bool = False) -> bool:
+    """Whether all files of an export are there; whole, since the README comes last."""
+    file = export_file(run, trainer.name, control=control)
+    return file.exists() and _readme_of(file).exists()
+
+
+def write_export(run: store.RunFolder, trainer: Trainer, spec: RunSpec, stamp: store.Stamp) -> int:
+    """Write the files of exports/TRAINER/, all or none; returns the number of training rows.
+
+    train-00000.parquet and its following shards hold the rows, heldout-00000.parquet those held
+    out, train/ the training rows as a folder where the trainer reads one, README.md the trainer's
+    settings and the card of the set.
+
+    Raises:
+        SettingsError: a held-out share that cannot be met, or prompts that the trainer cannot take.
+    """
+    file = export_file(run, trainer.name)
+    return _write(run, trainer, spec, stamp, file=file, splits=splits_of(spec))
+
+
+def write_control(run: store.RunFolder, trainer: Trainer, spec: RunSpec, stamp: store.Stamp) -> int:
+    """Write exports/TRAINER-control/ in the same way; returns its number of rows."""
+    file = export_file(run, trainer.name, control=True)
+    return _write(run, trainer, spec, stamp, file=file, splits=["control"])
+
+
+def _write(
+    run: store.RunFolder,
+    trainer: Trainer,
+    spec: RunSpec,
+    stamp: store.Stamp,
+    *,
+    file: Path,
+    splits: list[Split],
 ) -> int:
-    """Write exports/TRAINER/train-00000.parquet whole or not at all; returns its number of rows."""
-    schema = trainer.schema(plain=sampling.prompt_style == "plain")
-    with store.TableWriter(export_file(run, trainer.name), schema, stamp) as table:
-        for rows in store.in_chunks(training_rows(run, sampling), ROWS_A_GROUP):
-            table.write_batch(_batch([trainer.row(row) for row in rows], schema))
-    return table.num_rows
+    remove_export(file)
+    try:
+        connection = store.connect(run)
+        make_splits(connection, run, spec)
+        parts = [
+            _write_split(run, trainer, spec, stamp, connection, file.parent, split)
+            for split in splits
+        ]
+        if trainer.reads_folder:
+            write_folder(file, _folder_of(file))
+        rows = parts[0].rows
+        text = readme(trainer, spec, file=file, folder=_folder_of(file), rows=rows)
+        shards = shards_note(shards_of(file.parent, "train"))
+        whole = f"{front_matter(parts)}{text}{shards}{card(run, spec, parts)}"
+        store.write_text(_readme_of(file), whole)
+    except BaseException:
+        remove_export(file)
+        raise
+    return rows
 
 
-def _batch(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
-    import pyarrow as pa
+def _write_split(
+    run: store.RunFolder,
+    trainer: Trainer,
+    spec: RunSpec,
+    stamp: store.Stamp,
+    connection: duckdb.DuckDBPyConnection,
+    place: Path,
+    split: Split,
+) -> Part:
+    counts: dict[str, Counter[str]] = {}
 
-    return pa.RecordBatch.from_pylist(rows, schema=schema)
+    def rows() -> Iterator[dict[str, Any]]:
+        for row in training_rows(run, spec, connection, split):
+            counts.setdefault(row.question.source, Counter())[row.level] += 1
+            yield trainer.row(row)
+
+    write_shards(
+        shard_path(place, "heldout" if split == "heldout" else "train"),
+        rows(),
+        trainer.schema(plain=spec.sampling.prompt_style == "plain"),
+        stamp,
+        shard_rows=shard_rows(spec, trainer),
+    )
+    return Part(split=split, counts=dict(sorted(counts.items())))
 
 
-def training_rows(run: store.RunFolder, sampling: SamplingSpec) -> Iterator[TrainingRow]:
-    """The kept questions in curriculum order, with the very messages that were sampled."""
-    tables = {
-        name: store.sql_path(getattr(run, name)) for name in ("selection", "profile", "questions")
-    }
+def shard_rows(spec: RunSpec, trainer: Trainer) -> int:
+    """Rows of a file; a trainer that reads a folder gets them all in one."""
+    return sys.maxsize if trainer.reads_folder else spec.export.shard_rows or SHARD_ROWS
+
+
+def remove_export(file: Path) -> None:
+    """Remove an export by its first Parquet file, with all that was made with it.
+
+    Raises:
+        RunError: the place cannot be written.
+    """
+    try:
+        _readme_of(file).unlink(missing_ok=True)
+        remove_folder(_folder_of(file))
+        for split in ("train", "heldout"):
+            for shard in shards_of(file.parent, split):
+                shard.unlink(missing_ok=True)
+    except OSError as error:
+        raise store.disk_error(file, error) from error
+
+
+def _folder_of(file: Path) -> Path:
+    return file.parent / "train"
+
+
+def _readme_of(file: Path) -> Path:
+    return file.parent / "README.md"
+
+
+def training_rows(
+    run: store.RunFolder, spec: RunSpec, connection: duckdb.DuckDBPyConnection, split: Split
+) -> Iterator[TrainingRow]:
+    """The questions of a split in their order, with the very messages that were sampled.
+
+    ``connection`` holds the tables of ``make_splits``.
+    """
+    sampling = spec.sampling
+    placed, parameters = placed_sql(run, spec, split)
+    tables = {name: store.sql_path(getattr(run, name)) for name in ("profile", "questions")}
     few_shot = few_shot_messages(sampling)
-    for batch in store.stream(store.connect(run), KEPT, tables):
+    for batch in store.stream(connection, ROWS.format(placed=placed), parameters | tables):
         for values in batch.to_pylist():
             question: Question = store.row_from_dict(Question, values)
             chat = prompts.messages(question, template=sampling.template, few_shot=few_shot)
@@ -70,6 +179,7 @@ def training_rows(run: store.RunFolder, sampling: SamplingSpec) -> Iterator[Trai
                 num_samples=values["num_samples"],
                 num_correct=values["num_correct"],
                 position=values["position"],
+                split="heldout" if split == "heldout" else "train",
             )
 
 

@@ -28,10 +28,16 @@ SLACKS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5)
 of a finite set with many samples) leave a single law, which rounding alone makes infeasible."""
 
 
+CHUNK = 4096
+"""Rows of binomial probabilities held at a time, for a k in the thousands."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class BestFit:
     """What all best-fitting laws of a table have in common."""
 
+    classes: Classes
+    """The table that was fitted: ``Classes.simplified``."""
     grid: Floats
     """(J,) pass rates."""
     matrix: Floats
@@ -61,6 +67,7 @@ def best_fit(classes: Classes) -> BestFit:
     common = np.bincount(index, weights=shares) >= COMMON_SHARE
     common |= k_values == classes.common_k
     return BestFit(
+        classes=classes,
         grid=grid,
         matrix=matrix,
         shares=shares,
@@ -97,25 +104,17 @@ def kept_chance(fit: BestFit, classes: Classes, chosen: Chosen) -> Floats:
         chance: Floats = (kept * ended_here) @ matrix
         return chance
     correct = np.array([c for c in range(k + 1) if chosen(k, c)], np.int64)
-    chance = binomial_matrix(np.full(len(correct), k), correct, fit.grid).sum(axis=0)
+    chance = np.zeros_like(fit.grid)
+    for some in np.split(correct, range(CHUNK, len(correct), CHUNK)):
+        chance += binomial_matrix(np.full(len(some), k), some, fit.grid).sum(axis=0)
     return chance
 
 
-def identified_set(fit: BestFit, values: Floats, chance: Floats) -> tuple[float, float]:
-    """Least and greatest integral(values * chance dF) / integral(chance dF) over best-fitting F.
-
-    Args:
-        fit: the fitted class probabilities that F has to reproduce.
-        values: (J,) such as f_G on the grid.
-        chance: (J,) probability of being in the set; ones for the pool.
-    """
-    return extremes(fit.matrix[fit.matched], fit.fitted[fit.matched], values, chance)
-
-
 def extremes(matrix: Floats, fitted: Floats, values: Floats, chance: Floats) -> tuple[float, float]:
-    """``identified_set`` for given class probabilities ``fitted`` (C,) and ``matrix`` (C, J).
+    """Least and greatest integral(values * chance dF) / integral(chance dF) over F that fit.
 
-    A ratio of two linear functions of F becomes linear in y = F / integral(chance dF) and
+    F reproduces the class probabilities ``fitted`` (C,) of ``matrix`` (C, J). A ratio of two
+    linear functions of F becomes linear in y = F / integral(chance dF) and
     z = 1 / integral(chance dF) (Charnes and Cooper, 1962).
 
     Raises:
@@ -141,7 +140,10 @@ def _least(cost: Floats, rows: Floats, goal: Floats) -> float:
     # Leave one equation out of the slack at each end: sum(F) = 1 and the scale hold exactly.
     for slack in SLACKS:
         if slack == 0.0:
-            result = linprog(cost, A_eq=rows, b_eq=goal, method="highs")
+            # Presolving takes longer than it saves on programmes of this size.
+            result = linprog(
+                cost, A_eq=rows, b_eq=goal, method="highs", options={"presolve": False}
+            )
         else:
             classes = rows[:-2].copy()
             above, below = classes.copy(), -classes

@@ -7,9 +7,7 @@ for even G and G - 1 for odd G.
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
-from functools import lru_cache
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +16,9 @@ from difficulty.errors import InputError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+EXACT_SIZES = 256
+"""Unbiased rates are given up to this group size, and at the one asked for."""
 
 
 def check_group_size(group_size: int) -> None:
@@ -53,33 +54,55 @@ def plug_in(num_samples: Ints, num_correct: Ints, group_size: int) -> Floats:
     return collapse_probability(num_correct / num_samples, group_size)
 
 
-@lru_cache(maxsize=65536)
-def exact_collapse(num_samples: int, num_correct: int, group_size: int) -> float:
+def exact_collapse(num_samples: int, num_correct: Ints | int, group_size: int) -> Floats:
     """Unbiased estimate of f_G(p) from c right answers among k: its mean is f_G(p) for every p.
 
     For G <= k it is the share of all groups of G among the k samples that would collapse,
-    [C(c, G) + C(k - c, G)] / C(k, G). For odd G = k + 1 the polynomial's terms p^j are
-    replaced by C(c, j) / C(k, j); single values may then leave [0, 1].
+    [C(c, G) + C(k - c, G)] / C(k, G). For odd G = k + 1 the polynomial is
+    sum_i (-1)^i p^(k - i) (1 - p)^i. The terms have the unbiased estimates 1[c = k - i] / C(k, c),
+    so the whole has (-1)^(k - c) / C(k, c); single values then leave [0, 1].
+
+    Args:
+        num_samples: k, the same for all questions.
+        num_correct: (Q,) c of each question.
+        group_size: G.
 
     Raises:
         ValueError: the degree of f_G exceeds k, so that no unbiased estimate exists.
     """
-    k, c = num_samples, num_correct
-    if degree(group_size) > k:
-        raise ValueError(f"f_{group_size} has no unbiased estimate from {k} samples")
-    if group_size <= k:
-        alike = math.comb(c, group_size) + math.comb(k - c, group_size)
-        return float(Fraction(alike, math.comb(k, group_size)))
-    terms = (
-        Fraction((-1) ** j * math.comb(group_size, j) * math.comb(c, j), math.comb(k, j))
-        for j in range(group_size)
-    )
-    return float(sum(terms, Fraction(0)))
+    if degree(group_size) > num_samples:
+        raise ValueError(f"f_{group_size} has no unbiased estimate from {num_samples} samples")
+    return dict(_exact_by_size(num_samples, np.asarray(num_correct), group_size))[group_size]
 
 
-def exact_mean(
+def exact_means(
     num_samples: int, num_correct: Ints, num_questions: Ints | Floats, *, group_size: int
-) -> float:
-    """Mean of ``exact_collapse`` over questions that all have k = ``num_samples`` samples."""
-    values = [exact_collapse(num_samples, int(correct), group_size) for correct in num_correct]
-    return float(np.average(values, weights=num_questions))
+) -> dict[int, float]:
+    """Mean of ``exact_collapse`` over questions that all have k = ``num_samples`` samples.
+
+    Given for every group size from 2 to ``EXACT_SIZES`` that k allows, and for ``group_size`` if k
+    allows it.
+    """
+    largest = min(max(EXACT_SIZES, group_size), num_samples + 1)
+    return {
+        size: float(np.average(values, weights=num_questions))
+        for size, values in _exact_by_size(num_samples, num_correct, largest)
+        if size <= EXACT_SIZES or size == group_size
+    }
+
+
+def _exact_by_size(k: int, c: Ints, largest: int) -> Iterator[tuple[int, Floats]]:
+    """(G, exact_collapse of each c) for G = 2 up to ``largest``; one factor a step."""
+    right, wrong = c / k, (k - c) / k
+    for size in range(2, min(largest, k) + 1):
+        left = k - size + 1
+        right, wrong = right * ((c - size + 1) / left), wrong * ((k - c - size + 1) / left)
+        yield size, np.asarray(right + wrong)
+    if k + 1 <= largest and degree(k + 1) == k:
+        yield k + 1, (-1.0) ** (k - c) * np.exp(-_log_choose(k, c))
+
+
+def _log_choose(k: int, c: Ints) -> Floats:
+    from scipy.special import gammaln
+
+    return np.asarray(gammaln(k + 1.0) - gammaln(c + 1.0) - gammaln(k - c + 1.0))

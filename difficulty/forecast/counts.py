@@ -72,11 +72,30 @@ class Classes:
         a random k' < k of its samples would show (hypergeometric). This widens intervals, as
         fewer samples do, and moves no mean.
         """
-        k_max = int(self.num_samples.max())
-        if len(self.num_samples) <= MAX_CLASSES and k_max <= MAX_K:
-            return self
+        rungs = self._rungs()
+        return self if rungs is None else self._thinned_to(rungs)
+
+    def shares(self, mask: NDArray[np.bool_]) -> Floats:
+        """(C',) how the questions under ``mask`` spread over the classes of ``simplified``."""
+        rungs = self._rungs()
+        whole, part = self.simplified(), self.where(mask)
+        part = part if rungs is None else part._thinned_to(rungs)
+        base = int(whole.num_samples.max()) + 1
+        place = np.searchsorted(
+            whole.num_samples * base + whole.num_correct, part.num_samples * base + part.num_correct
+        )
+        shares = np.zeros(len(whole.num_samples))
+        shares[place] = part.num_questions / part.num_questions.sum()
+        return shares
+
+    def _rungs(self) -> Ints | None:
+        """The k to thin to, rising; None where the table is small enough as it is."""
+        if len(self.num_samples) <= MAX_CLASSES and int(self.num_samples.max()) <= MAX_K:
+            return None
         common = min(self.common_k, MAX_K)
-        rungs = np.array([common] if self.fixed_k else sorted({*LADDER, common}))
+        return np.array([common] if self.fixed_k else sorted({*LADDER, common}))
+
+    def _thinned_to(self, rungs: Ints) -> Classes:
         lower = rungs[np.searchsorted(rungs, self.num_samples, side="right") - 1]
         parts = [self._thinned(int(k), lower == k) for k in np.unique(lower)]
         return Classes(
@@ -86,10 +105,21 @@ class Classes:
         )
 
     def _thinned(self, k: int, mask: NDArray[np.bool_]) -> Classes:
-        from scipy.stats import hypergeom
+        from scipy.special import gammaln
+
+        def log_choose(all_: Ints, some: Ints) -> Floats:
+            fits = (some >= 0) & (some <= all_)
+            some = np.where(fits, some, 0)
+            logs = gammaln(all_ + 1.0) - gammaln(some + 1.0) - gammaln(all_ - some + 1.0)
+            return np.where(fits, logs, -np.inf)
 
         part, correct = self.where(mask), np.arange(k + 1)
-        chance = hypergeom.pmf(correct, part.num_samples[:, None], part.num_correct[:, None], k)
+        right, samples = part.num_correct[:, None], part.num_samples[:, None]
+        chance = np.exp(
+            log_choose(right, correct[None, :])
+            + log_choose(samples - right, k - correct[None, :])
+            - log_choose(samples, np.array([[k]]))
+        )
         expected = np.asarray(part.num_questions @ chance, dtype=np.float64)
         seen = expected > 0
         return Classes(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
@@ -47,6 +47,12 @@ class Forecast:
     plans: tuple[Plan, ...]
     """Identified width of the kept set at the present and at greater k; empty without one."""
     warnings: tuple[str, ...]
+    work: Work = field(compare=False, repr=False)
+    """The fits behind the figures."""
+    kept_rule: Chosen = field(compare=False, repr=False)
+    """``(num_samples, num_correct) ->`` is such a question kept?"""
+    more_rule: Chosen = field(compare=False, repr=False)
+    """What a question must meet besides its level."""
 
     def as_json(self) -> dict[str, object]:
         """Plain JSON types; what was not estimated is null."""
@@ -120,6 +126,9 @@ def forecast(
         fit=fit,
         plans=plans,
         warnings=_warnings(classes, kept, plans, fit),
+        work=work,
+        kept_rule=kept_rule,
+        more_rule=keep_rule or every_question,
     )
 
 

@@ -9,9 +9,10 @@ would need thousands. (The problem is that of Koenker and Mizera, JASA 2014, eq.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
+from numpy.typing import NDArray
 
 from difficulty.forecast.collapse import Floats, Ints
 
@@ -32,12 +33,18 @@ def pass_rate_grid(size: int = GRID_SIZE) -> Floats:
 
 def binomial_matrix(num_samples: Ints, num_correct: Ints, grid: Floats) -> Floats:
     """P(c | k, p): a row a (k, c), a column a grid point."""
+    matrix: Floats = np.exp(log_binomial(num_samples, num_correct, grid))
+    return matrix
+
+
+def log_binomial(num_samples: Ints, num_correct: Ints, grid: Floats) -> Floats:
+    """Logarithm of P(c | k, p), -inf where c cannot be: a row a (k, c), a column a grid point."""
     from scipy.special import gammaln, xlog1py, xlogy
 
     k, c = num_samples[:, None], num_correct[:, None]
     log_choose = gammaln(k + 1.0) - gammaln(c + 1.0) - gammaln(k - c + 1.0)
-    matrix: Floats = np.exp(log_choose + xlogy(c, grid) + xlog1py(k - c, -grid))
-    return matrix
+    logs: Floats = np.asarray(log_choose + xlogy(c, grid) + xlog1py(k - c, -grid), np.float64)
+    return logs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,20 +84,42 @@ def maximise(
     problem = _Problem(matrix, shares, prior, zero)
     state = problem.start()
     floor = gap / matrix.shape[1]
+    weights = np.empty_like(state.w)
+    open_ = np.arange(len(shares))
     for _ in range(MAX_STEPS):
-        if problem.step(state, floor):
-            break
-    fitted = state.w @ matrix.T
+        left = problem.left(state, floor)
+        if not left.far.all():
+            # One that has arrived steps no further: its end owes nothing to the others.
+            weights[open_], open_ = state.w, open_[left.far]
+            if not len(open_):
+                break
+            problem.keep(left.far)
+            state.keep(left.far)
+            left.keep(left.far)
+        problem.step(state, left)
+    else:
+        weights[open_] = state.w
+    fitted = weights @ matrix.T
     logs = np.where(shares > 0, np.log(np.maximum(fitted, 1e-300)), 0.0)
     return Solution(
-        weights=state.w / state.w.sum(axis=1, keepdims=True),
+        weights=weights / weights.sum(axis=1, keepdims=True),
         fitted=fitted,
         log_likelihood=(shares * logs).sum(axis=1),
     )
 
 
 @dataclass
-class _State:
+class _Rows:
+    """Arrays with one row a problem."""
+
+    def keep(self, which: NDArray[np.bool_]) -> None:
+        """Drop the rows of the other problems."""
+        for field in fields(self):
+            setattr(self, field.name, getattr(self, field.name)[which])
+
+
+@dataclass
+class _State(_Rows):
     w: Floats
     """(B, J) law."""
     u: Floats
@@ -101,6 +130,20 @@ class _State:
     """(B, J) slack."""
     length: Floats
     """(B,) length of the last step."""
+
+
+@dataclass
+class _Left(_Rows):
+    """What is left to do."""
+
+    far: NDArray[np.bool_]
+    """(B,) has not arrived."""
+    fitted: Floats
+    """(B, C) present L w."""
+    goal: Floats
+    """(B, J) or (B, 1) what the products w_j s_j are led to."""
+    missed: Floats
+    """(B, E) side conditions less what they should be, with the sign turned."""
 
 
 class _Problem:
@@ -120,6 +163,14 @@ class _Problem:
         self.goal = np.zeros(self.sides.shape[:2])
         self.goal[:, 0] = 1.0
         self.seen = shares > 0
+        self.rows = np.concatenate([matrix * self.seen[:, :, None], -self.sides], axis=1)
+
+    def keep(self, which: NDArray[np.bool_]) -> None:
+        """Drop the other problems."""
+        self.shares, self.sides = self.shares[which], self.sides[which]
+        self.goal, self.seen, self.rows = self.goal[which], self.seen[which], self.rows[which]
+        if self.prior is not None:
+            self.prior = self.prior[which]
 
     def start(self) -> _State:
         batch, size = len(self.shares), self.matrix.shape[1]
@@ -132,8 +183,8 @@ class _Problem:
         y[:, 0] = 1.2 * pull.max(axis=1) + 0.1
         return _State(w, u, y, y[:, :1] - pull, np.zeros(batch))
 
-    def step(self, now: _State, floor: float) -> bool:
-        """One Newton step in place; True once every problem has arrived."""
+    def left(self, now: _State, floor: float) -> _Left:
+        """How far each problem is from its maximum."""
         fitted = now.w @ self.matrix.T
         product = now.w * now.s
         if self.prior is None:
@@ -147,14 +198,12 @@ class _Problem:
         missed = self.goal - (self.sides @ now.w[:, :, None])[:, :, 0]
         drift = np.abs(self.shares - now.u * fitted).sum(axis=1)
         far |= (np.abs(missed).max(axis=1) > 1e-9) | (drift > 1e-9)
-        if not far.any():
-            return True
-        self._move(now, fitted, goal, missed)
-        return False
+        return _Left(far, fitted, goal, missed)
 
-    def _move(self, now: _State, fitted: Floats, goal: Floats, missed: Floats) -> None:
+    def step(self, now: _State, left: _Left) -> None:
+        """One Newton step in place."""
+        fitted, goal, missed, rows = left.fitted, left.goal, left.missed, self.rows
         classes = self.matrix.shape[0]
-        rows = np.concatenate([self.matrix * self.seen[:, :, None], -self.sides], axis=1)
         ratio = now.w / now.s
         system = (rows * ratio[:, None, :]) @ rows.swapaxes(1, 2)
         diagonal = np.where(self.seen, fitted / np.where(self.seen, now.u, 1.0), 1.0)

@@ -15,7 +15,12 @@ import numpy as np
 from difficulty.forecast.beta_binomial import fit_beta
 from difficulty.forecast.collapse import Floats, Ints, check_group_size, collapse_probability
 from difficulty.forecast.counts import Classes, Counts
-from difficulty.forecast.likelihood import binomial_matrix, maximise, pass_rate_grid
+from difficulty.forecast.likelihood import (
+    binomial_matrix,
+    log_binomial,
+    maximise,
+    pass_rate_grid,
+)
 
 PRIOR_QUESTIONS = 10.0
 """Weight of the prior; smaller lets noise through, larger lets the Beta law's bias through."""
@@ -36,8 +41,14 @@ class Mixture:
 
     def mean(self, values: Floats, num_samples: Ints, num_correct: Ints) -> Floats:
         """E[value(p) | c, k] for each (k, c), ``values`` being given on the grid."""
-        likely = binomial_matrix(num_samples, num_correct, self.grid) * self.weights
-        posterior: Floats = likely @ values / likely.sum(axis=1)
+        return self.posterior(num_samples, num_correct) @ values
+
+    def posterior(self, num_samples: Ints, num_correct: Ints) -> Floats:
+        """(C, J) law of the pass rate given each (k, c)."""
+        logs = log_binomial(num_samples, num_correct, self.grid)
+        # Thousands of samples are improbable at every grid point, and all may round to 0.
+        likely = np.exp(logs - logs.max(axis=1, keepdims=True)) * self.weights
+        posterior: Floats = likely / likely.sum(axis=1, keepdims=True)
         return posterior
 
 
@@ -51,11 +62,16 @@ def fit_mixture(classes: Classes) -> Mixture:
     classes = classes.simplified()
     grid = pass_rate_grid()
     beta = fit_beta(classes)
-    prior = PRIOR_QUESTIONS * _beta_cells(grid, *beta) / classes.total
+    prior = prior_weights(grid, beta, classes.total)
     matrix = binomial_matrix(classes.num_samples, classes.num_correct, grid)
     shares = classes.num_questions / classes.total
     weights = maximise(matrix, shares[None, :], prior=prior[None, :]).weights[0]
     return Mixture(grid=grid, weights=weights, beta=beta)
+
+
+def prior_weights(grid: Floats, beta: tuple[float, float], total: int) -> Floats:
+    """The Dirichlet prior for ``total`` questions, centred on a Beta law."""
+    return PRIOR_QUESTIONS * _beta_cells(grid, *beta) / total
 
 
 def _beta_cells(grid: Floats, a: float, b: float) -> Floats:
@@ -93,6 +109,7 @@ class Fit:
     """Observed against fitted counts of the questions with the most common k."""
 
     num_samples: int
+    """That k, or ``MAX_K`` if it is above: then of so many answers drawn from each question's."""
     observed: tuple[int, ...]
     """Questions by number correct, 0 to k."""
     fitted: tuple[float, ...]
@@ -112,10 +129,11 @@ def goodness_of_fit(classes: Classes, rng: np.random.Generator) -> Fit:
     The law is free, so there are no degrees of freedom to count; G is compared with tables
     that are drawn from the fitted law and fitted again.
     """
-    k, grid = classes.common_k, pass_rate_grid()
-    table = classes.where(classes.num_samples == k)
+    grid = pass_rate_grid()
+    table = classes.where(classes.num_samples == classes.common_k).simplified()
+    k = int(table.num_samples[0])
     correct = np.arange(k + 1)
-    observed = np.zeros(k + 1, np.int64)
+    observed = np.zeros(k + 1)
     observed[table.num_correct] = table.num_questions
     matrix = binomial_matrix(np.full(k + 1, k), correct, grid)
     total = table.total
@@ -131,7 +149,7 @@ def goodness_of_fit(classes: Classes, rng: np.random.Generator) -> Fit:
     cells = _beta_cells(grid, *fit_beta(table))
     return Fit(
         num_samples=k,
-        observed=tuple(observed.tolist()),
+        observed=tuple(np.rint(observed).astype(int).tolist()),
         fitted=tuple((best.fitted[0] * total).tolist()),
         beta_fitted=tuple((matrix @ cells * total).tolist()),
         statistic=max(statistic, 0.0),

@@ -9,6 +9,7 @@ import numpy as np
 
 from difficulty.forecast.bounds import extremes
 from difficulty.forecast.collapse import Floats, collapse_probability
+from difficulty.forecast.counts import MAX_K
 from difficulty.forecast.likelihood import binomial_matrix
 from difficulty.forecast.mixture import Mixture
 
@@ -50,7 +51,8 @@ def planner(
     present = drawn[0][0]
     plans = []
     for k in (present, *(choice for choice in choices if choice > present)):
-        matrix = binomial_matrix(np.full(k + 1, k), np.arange(k + 1), law.grid)
+        rows = min(k, MAX_K)  # as many samples leave nothing open
+        matrix = binomial_matrix(np.full(rows + 1, rows), np.arange(rows + 1), law.grid)
         low, high = extremes(matrix, matrix @ law.weights, values, chance)
         extra = sum(max(k - samples, 0) * questions for samples, questions in drawn)
         plans.append(Plan(num_samples=k, identified_width=high - low, extra_answers=extra))

@@ -26,11 +26,28 @@ SEGMENT = re.compile(
     r"\$\$?([^$]{1,2000})\$\$?|\\\(((?:[^\\]|\\[^)]){1,2000}?)\\\)|\\\[((?:[^\\]|"
     r"\\[^\]]){1,2000}?)\\\]"
 )
+_SEGMENT_OPENS = re.compile(r"\$|\\\(|\\\[")
+_SEGMENT_REACH = 4_004
+"""Characters of the longest segment."""
 UNIT_AFTER = re.compile(
     r"\s*(?:\\text\{[^{}]*\}|(?:square |cubic )?(?:cm|mm|km|m|in|ft|yd|mi|kg|g|mg|ml|l|s|h|"
     r"min|degrees?|percent|%|dollars?|cents?|inches|feet|meters?|metres?|units?|miles?|"
     r"hours?|minutes?|seconds?)(?![A-Za-z])(?:\^\{?[23]\}?)?)"
 )
+
+
+def segments(text: str, begin: int, end: int) -> Iterator[re.Match[str]]:
+    """What ``SEGMENT.finditer`` finds; openings that nothing closes cost next to nothing here."""
+    position = begin
+    while opening := _SEGMENT_OPENS.search(text, position, end):
+        start, sign = opening.start(), opening.group()
+        closing = {"$": "$", "\\(": "\\)", "\\[": "\\]"}[sign]
+        reach = min(end, start + _SEGMENT_REACH)
+        closes = text.find(closing, opening.end(), reach) >= 0
+        found = SEGMENT.match(text, start, end) if closes else None
+        position = found.end() if found else start + 1
+        if found:
+            yield found
 
 
 @dataclass(frozen=True)
@@ -140,7 +157,7 @@ def _mathematics(line: str) -> str | None:
     outside = SEGMENT.sub(" ", line)
     if "$" in outside or re.search(r"\\[()\[\]]", outside):
         return None
-    inside = [next(filter(None, found.groups())) for found in SEGMENT.finditer(line)]
+    inside = [next(filter(None, found.groups())) for found in segments(line, 0, len(line))]
     if _has_words(_without_unit(outside), _WORD):
         return None
     if any(_has_words(content, _INNER_WORD) for content in inside):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from difficulty.grading.latex import enclosed, normalize_math, split_top
 
 _RELATION = re.compile(r"<=|>=|!=|=|<|>")
+_SUBSCRIPT = re.compile(r"_\s*\{[^{}]*\}")
 _MATRIX = re.compile(
     r"\\begin\s*\{(?:[pbBvV]?matrix|array)\}(?:\{[^{}]*\})?(.*)\\end\s*\{\w+\}", re.DOTALL
 )
@@ -37,8 +38,9 @@ def form_of(text: str) -> Form:
         return Form("matrix", rows)
     if _is_text(text):
         return Form("text", (text,))
-    if "\\pm" in text or "\\mp" in text:
-        return Form("list", tuple(signs_opened(text)))
+    signs = signs_opened(text) if "\\pm" in text or "\\mp" in text else [text]
+    if signs != [text]:  # unopened signs, as in (1, ±2), must not make a list of itself
+        return Form("list", tuple(signs))
     if "\\cup" in text:
         return Form("union", tuple(part.strip() for part in text.split("\\cup")))
     return _delimited(text)
@@ -48,9 +50,8 @@ def _delimited(text: str) -> Form:
     items = split_top(text, ",;")
     if len(items) > 1:
         return Form("list", tuple(item for item in items if item))
-    relations = _RELATION.findall(_outside(text))
+    relations, parts = _relations(text)
     if relations:
-        parts = tuple(part.strip() for part in _RELATION.split(text))
         plain = all(sign == "=" for sign in relations)
         return Form("equation" if plain else "relation", parts, " ".join(relations))
     pair = enclosed(text)
@@ -68,9 +69,15 @@ def _delimited(text: str) -> Form:
     return Form("expression", (text,))
 
 
-def _outside(text: str) -> str:
-    r"""The text with relation signs inside braces left out (``\sum_{i=1}``)."""
-    return re.sub(r"_\s*\{[^{}]*\}", "", text)
+def _relations(text: str) -> tuple[list[str], tuple[str, ...]]:
+    r"""The relation signs and what they separate; signs in a subscript (``\sum_{i=1}``) are not."""
+    bare = _SUBSCRIPT.sub(lambda found: "_" * len(found[0]), text)
+    signs, parts, begin = [], [], 0
+    for found in _RELATION.finditer(bare):
+        signs.append(found[0])
+        parts.append(text[begin : found.start()].strip())
+        begin = found.end()
+    return signs, (*parts, text[begin:].strip())
 
 
 def _is_text(text: str) -> bool:

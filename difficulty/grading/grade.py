@@ -25,7 +25,7 @@ from difficulty.grading.thoughts import reply_start
 from difficulty.grading.verdict import MathEqual, Verdict
 from difficulty.schema import Completion, Grade, Question
 
-GRADER_VERSION = "2"
+GRADER_VERSION = "3"
 """Changes whenever a verdict on some reply changes, so that cached grades can be told apart."""
 
 MAX_CHARS = 200_000
@@ -160,8 +160,10 @@ def _against(question: Question, gold: str, answer: str, math_equal: MathEqual) 
 
 def _numeric(question: Question, gold: str, answer: str) -> Verdict:
     gold_value, value = _number(gold), _number(answer)
-    if gold_value is None or value is None:
+    if gold_value is None:
         return Verdict(None, f"gold_unparsable: {gold!r} is not a number")
+    if value is None:
+        return Verdict(False, "answer refused: the number has too many digits to read")
     same = numeric_equal(gold_value, value, question.tolerance)
     return Verdict(same, "the gold number" if same else "another number")
 

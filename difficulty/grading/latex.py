@@ -69,8 +69,9 @@ _PAIRS = {"(": ")", "[": "]", "{": "}"}
 def normalize_math(text: str) -> str:
     """The common spelling of a piece of mathematics, LaTeX or plain."""
     text = strip_delimiters(plain(text).strip())
-    for symbol, command in _SYMBOLS.items():
-        text = text.replace(symbol, command)
+    if not text.isascii() or "\\" in text:
+        for symbol, command in _SYMBOLS.items():
+            text = text.replace(symbol, command)
     text = _BETWEEN_DIGITS.sub("", text.replace("\\\\", "\\newline "))
     text = _REPEATING.sub(_repeating, text)
     text = _DEGREES.sub(r"\\degree ", text)
@@ -80,6 +81,7 @@ def normalize_math(text: str) -> str:
     )
     text = _SPACE_COMMAND.sub(" ", text).replace("\\$", "").replace("$", "").replace("\\%", "%")
     text = text.replace("**", "^").replace("=>", "\\implies ").replace("==", "=")
+    text = re.sub(r"\s+", " ", text)  # before the patterns that look for space on two sides
     text = _JOINING_TEXT.sub(" , ", text)
     text = _FUNCTION_TEXT.sub(_function_text, text)
     text = _JOINING_WORD.sub(" , ", text)

@@ -45,7 +45,9 @@ ANSWER = re.compile(
 ANSWER_GAP = re.compile(r"answer\b[^.:;\n=?]{0,80}?\sis(?=\s)")
 """``The answer that fits the findings best is``: only counts with a label or number right after."""
 
-ANSWER_HEADER = re.compile(r"(?:answers?|解答|正解|答え|答案|回答|정답|답)[*_#:\s】]*?[ \t]*(?=\n)")
+ANSWER_HEADER = re.compile(
+    r"(?:answers?|解答|正解|答え|答案|回答|정답|답)(?:[*_#:】]|[^\S\n])*+(?=\n)"
+)
 """``## Answer`` on a line of its own."""
 
 MARKERS: tuple[Marker, ...] = (

@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 
 from difficulty.grading.declare import Site, sites_of
-from difficulty.grading.ending import SEGMENT, UNIT_AFTER, chain_in, contested, last_statement
+from difficulty.grading.ending import (
+    SEGMENT,
+    UNIT_AFTER,
+    chain_in,
+    contested,
+    last_statement,
+    segments,
+)
 from difficulty.grading.latex import normalize_math
 from difficulty.grading.markers import CONCLUDE
 from difficulty.grading.normalize import Normal, line_spans
@@ -88,7 +95,7 @@ def _within_line(text: str, site: Site) -> tuple[int, int]:
         return _segments(text, first)
     clause = _SENTENCE_END.search(text, begin, site.end)
     end = clause.start() if clause else site.end
-    inside = list(SEGMENT.finditer(text, begin, end))
+    inside = list(segments(text, begin, end))
     if inside and not _is_plain(text[begin : inside[-1].start()]):
         start = inside[-1]
         for earlier in reversed(inside[:-1]):
@@ -163,12 +170,7 @@ def _conclusion(reply: Normal, start: int) -> list[Declared]:
     label = _LABEL_LINE.fullmatch(line)
     if label and re.search(r"\d|=", label["value"]) and _is_plain(label["value"]):
         return _declared(reply, begin + label.start("value"), end, "label and equation")
-    if (
-        len(lines) == 1
-        and start == 0
-        and _FEW_WORDS.fullmatch(line)
-        and not REFUSAL.search(line.lower())
-    ):
+    if len(lines) == 1 and start == 0 and _is_few_words(line) and not REFUSAL.search(line.lower()):
         return _declared(reply, begin, end, "a word alone")
     if chain_in(reply.text, begin, end) is not None:
         return _statement(reply, lines)
@@ -184,7 +186,15 @@ def _statement(reply: Normal, lines: list[tuple[int, int]]) -> list[Declared]:
     return [Declared(value, found.begin, found.end, CONCLUDE, found.how)]
 
 
-_FEW_WORDS = re.compile(r"\W*(?:[A-Za-z'-]+\W+){0,2}[A-Za-z'-]+\W*")
+_WORDS_ONLY = re.compile(r"[\WA-Za-z]+")
+
+
+def _is_few_words(line: str) -> bool:
+    """Whether a line is one to three words, with marks around and between them."""
+    if not _WORDS_ONLY.fullmatch(line):
+        return False
+    words = re.findall(r"[A-Za-z'-]+", line)
+    return bool(words) and sum(word.strip("'-") != "" for word in words) <= 3
 
 
 def _is_mathematics(line: str, *, alone: bool) -> bool:
@@ -200,35 +210,38 @@ def _is_mathematics(line: str, *, alone: bool) -> bool:
     )
 
 
-_PLAIN_END = re.compile(
-    r"(?:\b(?:is|are|equals)|=)\s+(?P<value>[^a-zA-Z=$]*\d[^a-zA-Z=$]*?)\.?\s*$"
-)
+_VERB_ENDS = re.compile(r"(?:\b(?:is|are|equals)|=)$")
+_LAST_SIGN = re.compile(r".*[a-zA-Z=$]", re.DOTALL)
 
 
 def _plain_conclusion(reply: Normal, begin: int, end: int) -> list[Declared]:
     """A plain number at the end, as in ``Therefore the number of ways is 42``."""
     sentence = max(reply.text.rfind(". ", begin, end - 2) + 1, begin)
     line = reply.text[sentence:end]
-    found = _PLAIN_END.search(line)
+    head = _LAST_SIGN.match(line)
+    stop = head.end() if head else 0
+    value = line[stop:]
     if (
-        found is None
+        not _VERB_ENDS.search(line, max(0, stop - 8), stop)
+        or not value[:1].isspace()
+        or not re.search(r"\d", value)
         or not _THEREFORE.match(line)
         or re.search(r"\b(?:not|one of|between)\b", line)
     ):
         return []
-    return _declared(
-        reply, sentence + found.start("value"), sentence + found.end("value"), "concluding sentence"
-    )
+    start = len(line) - len(value.lstrip())
+    last = len(line.rstrip().removesuffix("."))
+    return _declared(reply, sentence + start, sentence + last, "concluding sentence")
 
 
 def _concluding_sentence(reply: Normal, begin: int, end: int) -> list[Declared]:
     """``So the side is $...$``: the last segment of the last sentence, after a verb."""
-    segments = list(SEGMENT.finditer(reply.text, begin, end))
-    if not segments:
+    found = list(segments(reply.text, begin, end))
+    if not found:
         return _plain_conclusion(reply, begin, end)
-    last = segments[-1]
+    last = found[-1]
     first = last
-    for earlier in reversed(segments[:-1]):
+    for earlier in reversed(found[:-1]):
         if not _JOIN.fullmatch(reply.text[earlier.end() : first.start()]):
             break
         first = earlier

@@ -35,7 +35,7 @@ _NEGATED = re.compile(
     r"\s*(?:definitely |certainly |clearly |probably )?(?:not|n't|never|unknown|undefined|"
     r"impossible)\b"
 )
-_NEGATED_AFTER = re.compile(r"\s*\S{0,6}?\s*(?:では?な[いく]|じゃな|不是|不对|가 아니|이 아니)")
+_NEGATED_AFTER = re.compile(r"\s*+\S{0,6}?\s*(?:では?な[いく]|じゃな|不是|不对|가 아니|이 아니)")
 _HEAD = re.compile(
     r"[\s*_`~\"'“‘({\[【「:=≈~〜→$\\>|#]*(?:(?:approximately|about|around|roughly|exactly|only|"
     r"just|the|is|are|a total of|総計|合計|約|大约|约|약|text\{|mathbf\{|approx|boxed\{|"
@@ -159,7 +159,7 @@ def _sentence_end(low: str, site: Site) -> int:
     while position < site.end:
         found = _SENTENCE_END.search(low, position, site.end)
         stop = found.start() if found else site.end
-        if any(char.isdigit() for char in low[site.value : stop]):
+        if any(char.isdigit() for char in low[position:stop]):
             return stop
         if found is None:
             break

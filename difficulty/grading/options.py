@@ -18,7 +18,7 @@ _NOT_BEFORE = re.compile(
     r"(?:不是|并非|並非|不选|不選|排除|除外|不应|而非)\s*)[\"'(*_]*$"
 )
 _NOT_AFTER = re.compile(
-    r"[\"')*_\]]*\s*(?:(?:is|are|was|were|would be|seems|can be|may be|could be|has been|"
+    r"[\"')*_\]]*\s*+(?:(?:is|are|was|were|would be|seems|can be|may be|could be|has been|"
     r"have been)\s+"
     r"(?:\w+ly\s+|therefore\s+|thus\s+|also\s+|very\s+|less\s+)?(?:not\b|n't|never\b|"
     r"unlikely|ruled out|"

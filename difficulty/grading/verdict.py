@@ -27,11 +27,11 @@ MathEqual = Callable[[str, str], Verdict]
 
 def compare_at_once(gold: str, answer: str) -> Verdict | None:
     """The verdict where no evaluation is needed; null where it is."""
-    refused = static_limit(answer)
-    if refused is not None and squeeze(gold) != squeeze(answer):
-        return Verdict(False, f"answer refused: {refused}")
     if squeeze(gold) == squeeze(answer):
         return Verdict(True, "same spelling")
+    refused = static_limit(answer)
+    if refused is not None:
+        return Verdict(False, f"answer refused: {refused}")
     gold_number, answer_number = parse_number(gold), parse_number(answer)
     if gold_number is None or answer_number is None:
         return None
@@ -61,9 +61,13 @@ def evaluate(gold: str, answer: str) -> Verdict:
 
 def _by_library(gold: str, answer: str) -> Verdict:
     """Math-Verify for golds beyond our grammar (integrals, sums); null if it cannot read them."""
+    from difficulty.grading.algebra import TooLargeError
     from difficulty.grading.library import library_same
 
-    same = library_same(gold, answer)
+    try:
+        same = library_same(gold, answer)
+    except TooLargeError as error:
+        return Verdict(False, f"answer refused: {error}")
     if same is None:
         return Verdict(None, "gold_unparsable: not in the grammar")
     return Verdict(same, "same value" if same else "another value")

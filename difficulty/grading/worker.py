@@ -15,12 +15,16 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any
 
 from difficulty.grading.grade import grade
+from difficulty.grading.library import load_library, needs_library
+from difficulty.grading.progress import Progress, shared_memory
 from difficulty.grading.verdict import Verdict, evaluate
 from difficulty.schema import Completion, Grade, Question
 
@@ -30,8 +34,11 @@ MEMORY_BYTES = 4 * 2**30
 """Address space that grading may take beyond what the process has at its start."""
 GRACE_S = 5
 """Seconds after the deadline at which a worker ends itself, should its parent not have."""
+SEND_EVERY_S = 0.2
+"""Grades wait at most this long for others to be sent with: what a crash can make undone."""
 READY = "ready"
-BEGIN = "begin"
+LOAD = "load"
+"""A request to load Math-Verify, answered by READY."""
 
 _START = "import sys; from difficulty.grading.worker import serve; serve(*map(float, sys.argv[1:]))"
 
@@ -41,23 +48,30 @@ class Worker:
 
     def __init__(self, deadline_s: float) -> None:
         ours, theirs = socket.socketpair()
+        memory = shared_memory()
+        self.progress = Progress(memory)
         with theirs:
-            arguments = [str(theirs.fileno()), str(deadline_s)]
+            arguments = [str(theirs.fileno()), str(memory), str(deadline_s)]
             self.process = subprocess.Popen(
                 [sys.executable, "-c", _START, *arguments],
-                pass_fds=[theirs.fileno()],
+                pass_fds=[theirs.fileno(), memory],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 env=os.environ
                 | {"PYTHONPATH": os.pathsep.join(p or str(Path.cwd()) for p in sys.path)},
                 process_group=0,
             )
+        os.close(memory)
         self.connection = Connection(ours.detach())
 
     def send(self, message: object) -> bool:
         """Send a request; false if the process is gone."""
+        return self.send_pickled(ForkingPickler.dumps(message))
+
+    def send_pickled(self, message: memoryview) -> bool:
+        """Send a request that was pickled before; false if the process is gone."""
         try:
-            self.connection.send(message)
+            self.connection.send_bytes(message)
         except OSError:
             return False
         return True
@@ -96,32 +110,45 @@ class Worker:
             self.process.wait()
 
 
-def serve(descriptor: float, deadline_s: float) -> None:
+def serve(descriptor: float, memory: float, deadline_s: float) -> None:
     """The child's side: answer requests until the socket closes.
 
-    A request is a list of pairs, answered by BEGIN and one Grade each, or a (gold, answer) pair of
-    strings, answered by one Verdict.
+    A request is a list of pairs, answered by lists of as many Grades in all, or a (gold, answer)
+    pair of strings, answered by one Verdict.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    connection = Connection(int(descriptor))
+    connection, progress = Connection(int(descriptor)), Progress(int(memory))
     _limit_memory()
     seconds = math.ceil(deadline_s) + GRACE_S
     with contextlib.suppress(EOFError, OSError):
         connection.send(READY)
         while True:
             request = connection.recv()
-            if isinstance(request, tuple):
+            if request == LOAD:
+                load_library()
+                connection.send(READY)
+            elif isinstance(request, tuple):
                 connection.send(_compare(*request, seconds=seconds))
             else:
-                _grade_all(connection, request, seconds)
+                _grade_all(connection, progress, request, seconds)
 
 
-def _grade_all(connection: Connection, pairs: Sequence[Pair], seconds: int) -> None:
-    if any(question.kind == "math" for question, _ in pairs):
-        _preload()
-    connection.send(BEGIN)
-    for question, completion in pairs:
-        connection.send(_grade_one(question, completion, seconds))
+def _grade_all(
+    connection: Connection, progress: Progress, pairs: Sequence[Pair], seconds: int
+) -> None:
+    _preload(question for question, _ in pairs if question.kind == "math")
+    grades: list[Grade] = []
+    sent = now = time.monotonic()
+    for number, (question, completion) in enumerate(pairs):
+        progress.begin(number, now)
+        grades.append(_grade_one(question, completion, seconds))
+        progress.end()
+        now = time.monotonic()
+        if now - sent > SEND_EVERY_S:
+            connection.send(grades)
+            grades, sent = [], now
+    if grades:
+        connection.send(grades)
 
 
 def _grade_one(question: Question, completion: Completion, seconds: int) -> Grade:
@@ -130,6 +157,8 @@ def _grade_one(question: Question, completion: Completion, seconds: int) -> Grad
         return grade(question, completion, math_equal=cached_evaluate)
     except MemoryError:
         return failed_grade(completion, "the worker's memory limit")
+    except RecursionError:
+        return failed_grade(completion, "the worker's limit on nesting")
     finally:
         signal.alarm(0)
 
@@ -140,6 +169,8 @@ def _compare(gold: str, answer: str, *, seconds: int) -> Verdict:
         return cached_evaluate(gold, answer)
     except MemoryError:
         return Verdict(None, "the worker's memory limit")
+    except RecursionError:
+        return Verdict(None, "the worker's limit on nesting")
     finally:
         signal.alarm(0)
 
@@ -164,11 +195,15 @@ def failed_grade(completion: Completion, reason: str) -> Grade:
     )
 
 
-def _preload() -> None:
-    """Load the arithmetic before the first deadline runs."""
-    import mpmath  # type: ignore[import-untyped]  # noqa: F401
+def _preload(questions: Iterable[Question]) -> None:
+    """Load what the golds need before the first deadline runs."""
+    golds = [gold for question in questions for gold in (question.answer, *question.aliases)]
+    if golds:
+        import mpmath  # type: ignore[import-untyped]  # noqa: F401
 
-    from difficulty.grading import compare  # noqa: F401
+        from difficulty.grading import compare  # noqa: F401
+    if any(map(needs_library, golds)):
+        load_library()
 
 
 def _limit_memory() -> None:

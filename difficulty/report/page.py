@@ -6,6 +6,7 @@ import dataclasses
 from pathlib import Path
 
 from difficulty import store
+from difficulty.report import grader_checks, outlook
 from difficulty.report.summary import Summary
 from difficulty.report.terminal import rate, span
 
@@ -26,7 +27,15 @@ def render(summary: Summary) -> str:
     )
     environment.filters["rate"] = rate
     template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
-    return template.render(span=span, **_shallow(summary))
+    return template.render(
+        span=span,
+        outlook=outlook,
+        percent=grader_checks.percent,
+        percent_span=grader_checks.percent_span,
+        audit_rates=grader_checks.rates,
+        pass_rate_words=grader_checks.pass_rate_words,
+        **_shallow(summary),
+    )
 
 
 def _shallow(summary: Summary) -> dict[str, object]:

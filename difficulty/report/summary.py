@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from difficulty import levels, store
+from difficulty.audit.result import Audit, load_audit
+from difficulty.export.shards import shards_of
 from difficulty.export.trainers import TRAINERS
 from difficulty.export.write import export_file
+from difficulty.regrade import Regrade, load_regrade
+from difficulty.report.reward_summary import (
+    RewardSummary,
+    reward_settings,
+    reward_warnings,
+    summarize_reward,
+)
 from difficulty.run_spec import RunSpec
 from difficulty.schema import OUTCOMES
 
@@ -20,6 +30,8 @@ LONG_ANSWER = 32
 IDENTICAL_SHARE = 0.2
 EXAMPLES_A_LEVEL = 2
 TEXT_SHOWN = 600
+REGRADE_LISTED = 200
+"""Moved questions that the page lists; regrade.json has all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +54,8 @@ class ExportFile:
     trainer: str
     path: str
     num_questions: int
-    keep_order: str
+    keep_order: str | None
+    """The trainer's setting that keeps the order; null: it always shuffles."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +86,10 @@ class Summary:
     outcomes: dict[str, int]
     """Outcome -> samples; all outcomes, zeros included."""
     num_samples: int
+    mean_reward: float | None
+    """Of the answers whose reward is known; null if none is."""
+    reward: RewardSummary | None
+    """The user's own reward; null for the built-in grader alone."""
     levels: list[LevelCount]
     num_without_level: int
     level_moves: int
@@ -86,6 +103,13 @@ class Summary:
     exports: list[ExportFile]
     examples: list[Example]
     warnings: list[str]
+    audit: Audit | None
+    """The grader held against a person; null if nobody checked this run."""
+    regrade: Regrade | None
+    """What the last change of the grading rules did; null if there was none. Its list of questions
+    is cut to ``REGRADE_LISTED``."""
+    regrade_not_listed: int
+    """Moved questions beyond that list."""
 
 
 def summarize(run: store.RunFolder, spec: RunSpec) -> Summary:
@@ -107,6 +131,8 @@ def summarize(run: store.RunFolder, spec: RunSpec) -> Summary:
     found = dict(query.rows("SELECT outcome, count(*) FROM grades GROUP BY 1"))
     outcomes: dict[str, int] = {name: found.get(name, 0) for name in OUTCOMES}
     num_kept = query.number("SELECT count(*) FROM selection WHERE keep")
+    regrade, not_listed = _regrade(run)
+    reward = summarize_reward(spec.grading, query.rows)
     return Summary(
         run=str(run),
         dataset=spec.source.dataset,
@@ -122,6 +148,8 @@ def summarize(run: store.RunFolder, spec: RunSpec) -> Summary:
         ),
         outcomes=outcomes,
         num_samples=sum(found.values()),
+        mean_reward=query.rows("SELECT avg(reward) FROM grades")[0][0],
+        reward=reward,
         levels=counts,
         num_without_level=by_level.get(None, 0),
         level_moves=query.number(
@@ -139,9 +167,22 @@ def summarize(run: store.RunFolder, spec: RunSpec) -> Summary:
         examples=_examples(query),
         warnings=[
             *_warnings(outcomes, counts, forecast, num_kept),
+            *reward_warnings(reward),
             *_identical_warning(query, spec.sampling.temperature),
         ],
+        audit=load_audit(run),
+        regrade=regrade,
+        regrade_not_listed=not_listed,
     )
+
+
+def _regrade(run: store.RunFolder) -> tuple[Regrade | None, int]:
+    """The last change of rules with the first of its moved questions, and how many more moved."""
+    found = load_regrade(run)
+    if found is None:
+        return None, 0
+    listed = found.questions[:REGRADE_LISTED]
+    return dataclasses.replace(found, questions=listed), len(found.questions) - len(listed)
 
 
 class _Queries:
@@ -192,6 +233,7 @@ def _settings(run: store.RunFolder, spec: RunSpec) -> dict[str, str]:
         "keep rule": spec.selection.keep,
         "order": spec.selection.order,
         "grader": spec.grading.grader,
+        **reward_settings(spec.grading),
         "vLLM": str(model.get("vllm_version") or "unknown"),
         "sampled": stamp.date if stamp else "",
     }
@@ -211,7 +253,7 @@ def _exports(run: store.RunFolder, spec: RunSpec) -> list[ExportFile]:
         ExportFile(
             trainer=name,
             path=str(path),
-            num_questions=store.num_rows(path),
+            num_questions=sum(map(store.num_rows, shards_of(path.parent, "train"))),
             keep_order=TRAINERS[name].keep_order,
         )
         for name, path in paths.items()

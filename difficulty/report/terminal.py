@@ -8,7 +8,18 @@ from rich import markup
 from rich.console import Console
 from rich.table import Table
 
+from difficulty.audit.result import Audit
+from difficulty.regrade import Regrade
+from difficulty.report.grader_checks import (
+    audit_details,
+    audit_line,
+    pass_rate_words,
+    rate_table,
+    regrade_lines,
+    verdict_table,
+)
 from difficulty.report.live import printable
+from difficulty.report.reward_summary import reward_line
 from difficulty.report.summary import Summary
 
 BAR_WIDTH = 24
@@ -29,9 +40,18 @@ def print_summary(summary: Summary, console: Console) -> None:
     if copies:
         console.print(f"{copies:,} rows of the dataset ask what another row asks")
     console.print(_outcome_line(summary))
+    if summary.reward is not None:
+        console.print(escape(reward_line(summary.reward, summary.mean_reward)))
     console.print(level_table(summary))
     console.print(forecast_table(summary.forecast))
     _print_dropped(summary, console)
+    if summary.audit is not None:
+        console.print(escape(audit_line(summary.audit)))
+        if summary.audit.stale:
+            console.print(f"[yellow]![/] {escape(summary.audit.stale)}")
+    if summary.regrade is not None:
+        for line in regrade_lines(summary.regrade, summary.regrade_not_listed):
+            console.print(escape(line))
     for text in summary.warnings:
         console.print(f"[yellow]![/] {escape(text)}")
     for file in summary.exports:
@@ -187,17 +207,21 @@ def print_doctor(found: dict[str, Any], console: Console) -> None:
 REGRADE_SHOWN = 20
 
 
-def print_regrade(found: dict[str, Any], console: Console) -> None:
+def print_regrade(found: Regrade | None, console: Console) -> None:
     """What ``difficulty grade --compare`` found."""
-    if not found:
-        console.print("nothing to compare with: this run had no profile yet")
+    if found is None:
+        console.print("nothing to compare with: this run had no profile of the same answers yet")
         return
-    console.print(
-        f"{found['verdicts_changed']:,} verdicts changed, {found['levels_moved']:,} questions moved"
-    )
-    for move in found["moves"]:
-        console.print(f"  {move['before']} -> {move['after']}: {move['questions']:,}")
-    for row in found["questions"][:REGRADE_SHOWN]:
-        console.print(f"  {row['question_id']}: {row['before']} -> {row['after']}")
-    if found["levels_moved"] > REGRADE_SHOWN:
-        console.print(f"  and {found['levels_moved'] - REGRADE_SHOWN:,} more (--json lists all)")
+    for line in regrade_lines(found, listed=REGRADE_SHOWN):
+        console.print(escape(line))
+
+
+def print_audit_result(audit: Audit, console: Console) -> None:
+    """What ``difficulty grade --audit-read`` found."""
+    console.print(verdict_table(audit))
+    console.print(rate_table(audit))
+    console.print(pass_rate_words(audit))
+    for line in audit_details(audit):
+        console.print(f"  {escape(line)}")
+    for text in audit.warnings:
+        console.print(f"[yellow]![/] {escape(text)}")

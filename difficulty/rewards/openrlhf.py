@@ -7,11 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from difficulty.errors import InputError, SettingsError
-from difficulty.rewards.reply import grade_reply
-from difficulty.schema import Grade
+from difficulty.rewards.reply import grade_decoded, tokens_of
 
-_END = re.compile(r"(?:(?:<[|｜][^<>|｜\s]{1,40}[|｜]>|</s>|<eos>|<end_of_turn>)\s*)+\Z")
-"""Special tokens that close a reply, in the spelling of the usual chat templates."""
 _TAIL = 40
 """Characters of a prompt, spaces aside, by which its end is found in a query."""
 
@@ -49,7 +46,7 @@ def make_openrlhf_reward(*, end_tokens: str | Iterable[str]) -> Callable[..., di
     Raises:
         SettingsError: no end token is given.
     """
-    ends = (end_tokens,) if isinstance(end_tokens, str) else tuple(end_tokens)
+    ends = tokens_of(end_tokens)
     if not ends:
         raise SettingsError(
             "cut replies cannot be told: no end_tokens. Give the tokenizer's, or use reward_func"
@@ -73,7 +70,7 @@ def _openrlhf_rewards(
     import torch
 
     grades = [
-        _openrlhf_grade(_after_prompt(query, prompt), label, ends)
+        grade_decoded(_after_prompt(query, prompt), label, ends)
         for query, prompt, label in zip(queries, prompts, labels, strict=True)
     ]
     scores = torch.tensor([found.reward or 0.0 for found in grades])
@@ -81,16 +78,6 @@ def _openrlhf_rewards(
     truncated = torch.tensor([float(found.outcome == "truncated") for found in grades])
     logs = {"unknown": unknown, "truncated": truncated}
     return {"rewards": scores, "scores": scores.clone(), "extra_logs": logs}
-
-
-def _openrlhf_grade(reply: str, label: str, ends: tuple[str, ...] | None) -> Grade:
-    """Grade a reply that still has its special tokens, which close it unless it was cut."""
-    shown = reply.rstrip()
-    cut = ends is not None and not shown.endswith(ends)
-    for end in ends or ():
-        if shown.endswith(end):  # the spaces of a cut reply tell whether its last line was whole
-            reply = shown = shown.removesuffix(end)
-    return grade_reply(_END.sub("", reply), label, "length" if cut else "stop")
 
 
 def _after_prompt(query: str, prompt: str) -> str:

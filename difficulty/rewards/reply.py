@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from difficulty.errors import InputError
@@ -14,6 +15,9 @@ from difficulty.schema import Completion, Grade, Question
 Reply = str | Sequence[Mapping[str, Any]]
 """A completion as trainers hand it over: its text, or the messages that the model added."""
 Rewards = list[float | None]
+
+_END = re.compile(r"(?:(?:<[|｜][^<>|｜\s]{1,40}[|｜]>|</s>|<eos>|<end_of_turn>)\s*)+\Z")
+"""Special tokens that close a reply, in the spelling of the usual chat templates."""
 
 
 def reward(
@@ -56,6 +60,30 @@ def grade_reply(text: str | None, grading_key: str, finish_reason: str | None) -
         error=None,
     )
     return grade(_question(grading_key), completion)
+
+
+def tokens_of(end_tokens: str | Iterable[str]) -> tuple[str, ...]:
+    """End tokens as a tuple, whether one was given or several."""
+    return (end_tokens,) if isinstance(end_tokens, str) else tuple(end_tokens)
+
+
+def grade_decoded(text: str, grading_key: str, ends: tuple[str, ...] | None) -> Grade:
+    """Grade a reply that still has its special tokens.
+
+    Args:
+        text: the reply, decoded with them.
+        grading_key: the column of that name in the exported row.
+        ends: tokens that end a reply, as text: one without them was cut. None takes all for whole.
+
+    Raises:
+        InputError: not a grading key.
+    """
+    shown = text.rstrip()
+    cut = ends is not None and not shown.endswith(ends)
+    for end in ends or ():
+        if shown.endswith(end):  # the spaces of a cut reply tell whether its last line was whole
+            text = shown = shown.removesuffix(end)
+    return grade_reply(_END.sub("", text), grading_key, "length" if cut else "stop")
 
 
 @functools.lru_cache(maxsize=4096)

@@ -21,9 +21,14 @@ class RowProblem(Exception):
 
 
 def read_question(
-    row: dict[str, Any], columns: ColumnMap, *, source: str, system_prompt: str | None
+    row: dict[str, Any],
+    columns: ColumnMap,
+    *,
+    source: str,
+    system_prompt: str | None,
+    any_gold: bool = False,
 ) -> Question:
-    """Read one row.
+    """Read one row; with ``any_gold`` a gold that the grader cannot read is kept as it stands.
 
     Raises:
         RowProblem: the row is outside the scope or its gold cannot be used; starts with the
@@ -32,12 +37,15 @@ def read_question(
     _refuse_media(row)
     own_system, prompt = _prompt(_value(row, columns, "prompt"))
     choices = _choices(_value(row, columns, "choices"))
-    raw_gold = _gold(_value(row, columns, "answer"), choices)
+    stored = _value(row, columns, "answer")
+    raw_gold = _any_gold(stored, choices) if any_gold else _gold(stored, choices)
     system = _text(row, columns, "system_prompt") or own_system or system_prompt
     try:
-        kind = _kind(row, columns, choices, raw_gold)
-        answer, aliases = clean_gold(kind, choices, raw_gold)
-        more = [clean_gold(kind, choices, alias) for alias in _aliases(row, columns)]
+        plain = any_gold and choices is None and _is_json_object(raw_gold)
+        kind = _kind(row, columns, choices, "text" if plain else raw_gold)
+        clean = _clean_any if any_gold else clean_gold
+        answer, aliases = clean(kind, choices, raw_gold)
+        more = [clean(kind, choices, alias) for alias in _aliases(row, columns)]
     except InputError as error:
         raise RowProblem(str(error)) from error
     return Question(
@@ -53,6 +61,18 @@ def read_question(
         num_copies=1,
         metadata=_metadata(row, columns),
     )
+
+
+def read_prompt_and_choices(
+    row: dict[str, Any], columns: ColumnMap
+) -> tuple[str, tuple[Choice, ...] | None]:
+    """The user's text and the options of a row, whatever its gold.
+
+    Raises:
+        RowProblem: there is none, or it cannot be read; starts with the reason's name.
+    """
+    _, prompt = _prompt(_value(row, columns, "prompt"))
+    return prompt, _choices(_value(row, columns, "choices"))
 
 
 def _value(row: dict[str, Any], columns: ColumnMap, role: str) -> Any:
@@ -143,6 +163,39 @@ def _gold(value: Any, choices: tuple[Choice, ...] | None) -> Any:
     if isinstance(value, int) and 0 <= value < len(choices):
         return choices[value].label
     raise RowProblem(f"gold_not_among_options: found {value} for {len(choices)} options")
+
+
+def _any_gold(value: Any, choices: tuple[Choice, ...] | None) -> Any:
+    """The gold as stored, for a run that the built-in grader has no part in; there must be one."""
+    if isinstance(value, dict) and value:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        return _gold(value, choices)
+    except RowProblem as problem:
+        if str(problem).startswith("no_gold"):
+            raise
+        return str(value)
+
+
+def _clean_any(
+    kind: str, choices: tuple[Choice, ...] | None, raw: Any
+) -> tuple[str, tuple[str, ...]]:
+    """The gold in canonical form, or its own text where it has none."""
+    try:
+        return clean_gold(kind, choices, raw)
+    except InputError:
+        text = raw if isinstance(raw, str) else json.dumps(raw, ensure_ascii=False, default=str)
+        return text, ()
+
+
+def _is_json_object(value: Any) -> bool:
+    """Test cases and the like, for a user's own reward; their braces are no LaTeX."""
+    if not isinstance(value, str) or not value.lstrip().startswith("{"):
+        return False
+    try:
+        return isinstance(json.loads(value), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _number_text(value: float) -> str:

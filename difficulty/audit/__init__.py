@@ -1,0 +1,1 @@
+"""A sample of graded replies for a person to check, and what the check says about the grader."""

@@ -1,0 +1,67 @@
+"""No trainer's format but our own nouns, for a loop that you write yourself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from difficulty.export.trainer import Trainer
+from difficulty.export.training_row import TrainingRow, messages_type, profile_fields, profile_types
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KEEP_ORDER = "the order of the rows"
+SETUP = """\
+```python
+import pandas as pd
+
+from difficulty.rewards import reward
+
+for row in pd.read_parquet("FILE").to_dict("records"):
+    messages = [dict(turn) for turn in row["prompt"]]  # of a plain run the prompt is a text
+    reply = ...  # what your model answers to them
+    reward(reply, row["grading_key"], finish_reason="stop")  # "length" for a reply that was cut
+```
+"""
+
+
+def schema(*, plain: bool = False) -> pa.Schema:
+    """Columns of the file. Of a plain run the prompt is a text."""
+    import pyarrow as pa
+
+    choice = pa.struct([("label", pa.string()), ("text", pa.string())])
+    return pa.schema(
+        [
+            ("prompt", pa.string() if plain else messages_type()),
+            ("kind", pa.string()),
+            ("choices", pa.list_(choice)),
+            ("answer", pa.string()),
+            ("source", pa.string()),
+            *profile_types(),
+        ]
+    )
+
+
+def row(item: TrainingRow) -> dict[str, Any]:
+    """One row of the file."""
+    choices = item.question.choices
+    return {
+        "prompt": item.messages if item.plain_prompt is None else item.plain_prompt,
+        "kind": item.question.kind,
+        "choices": choices and [{"label": c.label, "text": c.text} for c in choices],
+        "answer": item.question.answer,
+        "source": item.question.source,
+        **profile_fields(item),
+    }
+
+
+TRAINER = Trainer(
+    name="plain",
+    release="no trainer",
+    loader_ran=False,
+    schema=schema,
+    row=row,
+    keep_order=KEEP_ORDER,
+    setup=SETUP,
+    takes_text=True,
+)

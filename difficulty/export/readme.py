@@ -1,0 +1,69 @@
+"""The README.md of an export: what the file holds and how its trainer is pointed at it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from difficulty.export.trainer import Trainer
+from difficulty.run_spec import RunSpec, SamplingSpec
+
+
+def readme(trainer: Trainer, spec: RunSpec, *, file: Path, folder: Path, rows: int) -> str:
+    """Markdown, for a person who sets up a training run."""
+    shown = folder if trainer.reads_folder else file
+    return f"""\
+# {rows:,} questions for {trainer.name}
+
+`{shown.name}` holds the kept questions in curriculum order, with exactly the messages that were
+sampled. Each row carries its level, pass rate, counts and `grading_key`, from which
+`difficulty.rewards` grades a reply as the built-in grader does.
+{_own_rewards(spec)}
+{_setup(trainer, file, folder)}
+Order: {trainer.order_hint}.
+
+Train as was profiled, or the levels mean little: {_sampling(spec.sampling)}.
+
+{_proof(trainer)}
+"""
+
+
+def _own_rewards(spec: RunSpec) -> str:
+    """A warning where the levels come from other rewards than the one that the settings name."""
+    if spec.grading.rewards is None:
+        return ""
+    parts = [f"{part.weight:g} x `{part.name}` of `{part.file}`" for part in spec.grading.rewards]
+    return (
+        f"\n**This run was graded by a reward of your own** ({', '.join(parts)}): its levels hold "
+        "for that reward, so give it to the trainer in place of the one below.\n"
+    )
+
+
+def _setup(trainer: Trainer, file: Path, folder: Path) -> str:
+    text = trainer.setup.replace("FILE", str(file.resolve()))
+    return text.replace("FOLDER", str(folder.resolve()))
+
+
+def _sampling(sampling: SamplingSpec) -> str:
+    parts = [
+        f"model `{sampling.model}`",
+        f"temperature {sampling.temperature}",
+        f"top-p {sampling.top_p}",
+        *([f"top-k {sampling.top_k}"] if sampling.top_k > 0 else []),
+        f"at most {sampling.max_tokens:,} new tokens",
+        *([f"stop at {', '.join(repr(text) for text in sampling.stop)}"] if sampling.stop else []),
+    ]
+    return ", ".join(parts)
+
+
+def _proof(trainer: Trainer) -> str:
+    if trainer.name == "plain":
+        return "Read with anything that reads Parquet."
+    if trainer.loader_ran:
+        return (
+            f"Read from the source of {trainer.release}, whose own loader and reward call are run "
+            "on such a file by `make test-trainers`, without a GPU."
+        )
+    return (
+        f"Read from the source of {trainer.release}. **Not run against its loader**: there is no "
+        "package of it to install, so only the columns are tested, against its documented keys."
+    )

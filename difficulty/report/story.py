@@ -1,0 +1,271 @@
+"""One question's way through a run: samples, verdicts, level, collapse, rules, place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+
+from difficulty import curriculum, store
+from difficulty.choose import prepare
+from difficulty.errors import InputError
+from difficulty.report.terminal import escape
+from difficulty.run_spec import RunSpec, SelectionSpec
+from difficulty.store import RunFolder
+
+SHOWN = 300
+"""Characters of a text in the terminal; ``--json`` has all of them."""
+SAMPLES = """
+    SELECT g.sample_index, g.outcome, g.reward, g.extracted_answer, g.reason, c.num_tokens, c.text
+    FROM rows_of($grades) AS g
+    LEFT JOIN rows_of($completions) AS c USING (question_id, sample_index)
+    WHERE g.question_id = $id ORDER BY g.sample_index
+"""
+NEAR = """
+    SELECT CASE WHEN question_id = $id THEN other_id ELSE question_id END AS question_id,
+           similarity, same_gold
+    FROM rows_of($table) WHERE $id IN (question_id, other_id) ORDER BY ALL
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What one rule said of the question."""
+
+    rule: str
+    """As a user would type it."""
+    verdict: str
+    """``passes``, ``drops``, or ``not reached``: another rule had dropped the question before."""
+    found: str
+    """What the rule looked at, in a few words; empty for rules that look at the whole set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Story:
+    """Everything that a run knows of one question."""
+
+    question: dict[str, Any]
+    """As in questions.parquet."""
+    samples: list[dict[str, Any]]
+    """sample_index, outcome, reward, extracted_answer, reason, num_tokens, text of each answer."""
+    profile: dict[str, Any]
+    """As in profile.parquet."""
+    group_size: int
+    collapse_probability: float | None
+    near_duplicates: list[dict[str, Any]]
+    """question_id, similarity, same_gold of each."""
+    overlaps: list[dict[str, Any]]
+    """file, row, similarity of each evaluation set that has it."""
+    verdicts: list[Verdict]
+    keep: bool
+    drop_reason: str | None
+    position: int | None
+    num_kept: int
+
+
+def find_question(run: RunFolder, prefix: str) -> str:
+    """The id of the one question whose id starts with ``prefix``.
+
+    Raises:
+        InputError: there is none, or more than one.
+    """
+    sql = """SELECT question_id, count(*) OVER () FROM rows_of($questions)
+             WHERE starts_with(question_id, $prefix) ORDER BY 1 LIMIT 3"""
+    parameters = {"questions": store.sql_path(run.questions), "prefix": prefix.strip().lower()}
+    rows = store.connect(run).execute(sql, parameters).fetchall()
+    if not rows:
+        raise InputError(
+            f"no question has an id that starts with {prefix!r}. Take one from a table of the run, "
+            "such as the question_id column of an export"
+        )
+    if rows[0][1] > 1:
+        some = ", ".join(row[0][: len(prefix) + 8] for row in rows)
+        raise InputError(
+            f"{rows[0][1]:,} questions have an id that starts with {prefix!r}: {some}"
+            f"{', ...' if rows[0][1] > len(rows) else ''}. Give more of it"
+        )
+    return str(rows[0][0])
+
+
+def tell_story(run: RunFolder, spec: RunSpec, prefix: str) -> Story:
+    """The story of the question whose id starts with ``prefix``.
+
+    Raises:
+        InputError: no such question, or several.
+        RunError: a table is missing.
+    """
+    for table in (run.questions, run.grades, run.profile, run.selection):
+        store.content_hash(table)
+    key = find_question(run, prefix)
+    profile = _row(run, "profile", key)
+    selected = _row(run, "selection", key)
+    kept = "SELECT count(*) FROM rows_of($table) WHERE keep"
+    overlaps = "SELECT * EXCLUDE (question_id) FROM rows_of($table) WHERE question_id = $id"
+    return Story(
+        question=_row(run, "questions", key),
+        samples=_samples(run, key),
+        profile=profile,
+        group_size=spec.selection.group_size,
+        collapse_probability=selected["collapse_probability"],
+        near_duplicates=_listed(run, "near_duplicates", NEAR, key),
+        overlaps=_listed(run, "overlaps", overlaps, key) if spec.selection.against else [],
+        verdicts=_verdicts(run, spec.selection, profile, selected),
+        keep=selected["keep"],
+        drop_reason=selected["drop_reason"],
+        position=selected["position"],
+        num_kept=_query(run, kept, {"table": store.sql_path(run.selection)})[0]["count_star()"],
+    )
+
+
+def _query(run: RunFolder, sql: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+    batches = store.stream(store.connect(run), sql, parameters)
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def _row(run: RunFolder, table: str, key: str) -> dict[str, Any]:
+    sql = "SELECT * FROM rows_of($table) WHERE question_id = $id"
+    return _query(run, sql, {"table": store.sql_path(getattr(run, table)), "id": key})[0]
+
+
+def _listed(run: RunFolder, table: str, sql: str, key: str) -> list[dict[str, Any]]:
+    path = getattr(run, table)
+    if not path.exists():
+        return []
+    return _query(run, sql, {"table": store.sql_path(path), "id": key})
+
+
+def _samples(run: RunFolder, key: str) -> list[dict[str, Any]]:
+    parameters = {
+        "grades": store.sql_path(run.grades),
+        "completions": [store.sql_path(part) for part in run.completion_parts()],
+        "id": key,
+    }
+    return _query(run, SAMPLES, parameters)
+
+
+def _verdicts(
+    run: RunFolder, selection: SelectionSpec, profile: dict[str, Any], selected: dict[str, Any]
+) -> list[Verdict]:
+    """Each rule that looks at one question alone is asked; the others follow from the decision."""
+    judged = _judged(run, selection, profile, selected)
+    dropped = selected["drop_reason"]
+    found: dict[str, Verdict] = {}
+    for rule in curriculum.drop_rules(selection):
+        drops = bool(judged[rule.reason])
+        if rule.setting not in found or drops:
+            found[rule.setting] = Verdict(
+                rule=rule.setting,
+                verdict="drops" if drops else "passes",
+                found=_looked_at(rule.reason, judged),
+            )
+    early = dropped in {rule.reason for rule in curriculum.drop_rules(selection)}
+    for reason, setting in curriculum.set_rules(selection).items():
+        verdict = "drops" if reason == dropped else "not reached" if early else "passes"
+        early = early or reason == dropped
+        found[setting] = Verdict(rule=setting, verdict=verdict, found="")
+    return [*found.values()]
+
+
+def _judged(
+    run: RunFolder, selection: SelectionSpec, profile: dict[str, Any], selected: dict[str, Any]
+) -> dict[str, Any]:
+    """What the rules look at, and for each rule by its reason whether it would drop."""
+    import pyarrow as pa
+
+    connection = store.connect(run)
+    counts = {name: [profile[name]] for name in ("num_graded", "num_correct")}
+    collapse = pa.array([selected["collapse_probability"]], pa.float64())
+    connection.register("collapse", pa.table({**counts, "collapse_probability": collapse}))
+    prepare(run, selection, connection)
+    tests = ", ".join(
+        f"{rule.condition} AS {curriculum.sql_name(rule.reason)}"
+        for rule in curriculum.drop_rules(selection)
+    )
+    sql = f"""
+        SELECT *, {tests} FROM ({curriculum.judged_sql(selection)}) WHERE question_id = $id
+    """
+    parameters = {
+        "profile": store.sql_path(run.profile),
+        "seed": str(selection.seed),
+        "id": profile["question_id"],
+    }
+    batches = store.stream(connection, sql, parameters)
+    return {**profile, **next(row for batch in batches for row in batch.to_pylist())}
+
+
+def _looked_at(reason: str, judged: dict[str, Any]) -> str:
+    if reason == "too_few_graded":
+        return f"{judged['num_graded']} of {judged['num_samples']} answers are graded"
+    if reason.startswith("level_"):
+        return f"level {judged['level'] or 'none'}"
+    if reason == "outside_pass_rate_band":
+        return f"pass rate {_number(judged['pass_rate'])}"
+    if reason == curriculum.NOT_ABOVE_CHANCE:
+        if judged["above_chance"] is None:
+            return "nothing to guess from"
+        return f"{_number(judged['above_chance'])} for {judged['num_options']} options"
+    if reason == "over_max_collapse":
+        return f"collapse probability {_number(judged['collapse_probability'])}"
+    return "overlaps it" if judged[reason] else "no overlap"
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.3f}"
+
+
+def print_story(story: Story, console: Console) -> None:
+    """The story in the terminal; no text of the dataset or the model reaches it unescaped."""
+    question, profile = story.question, story.profile
+    say = console.print
+    say(f"question {question['question_id']}")
+    say(f"source {line(question['source'])}, kind {question['kind']}, {_copies(question)}")
+    say(f"asks: {line(question['prompt'])}")
+    for choice in question["choices"] or ():
+        say(f"  {line(choice['label'])}: {line(choice['text'])}")
+    say(f"gold: {line(', '.join([question['answer'], *question['aliases']]))}")
+    for sample in story.samples:
+        say(f"sample {sample['sample_index']}: {_outcome(sample)}")
+    say(
+        f"{profile['num_correct']} of {profile['num_graded']} graded answers correct: pass rate "
+        f"{_number(profile['pass_rate'])} ({_number(profile['pass_rate_low'])} to "
+        f"{_number(profile['pass_rate_high'])}), level {profile['level'] or 'none'}"
+    )
+    say(
+        f"a group of {story.group_size} collapses with probability "
+        f"{_number(story.collapse_probability)}"
+    )
+    for near in story.near_duplicates:
+        gold = "same gold" if near["same_gold"] else "another gold"
+        say(f"asks almost what {near['question_id']} asks ({near['similarity']:.2f}, {gold})")
+    for hit in story.overlaps:
+        say(f"row {hit['row']} of {line(hit['file'])} asks it too ({hit['similarity']:.2f})")
+    for verdict in story.verdicts:
+        found = f" ({line(verdict.found)})" if verdict.found else ""
+        say(f"{verdict.verdict} {line(verdict.rule)}{found}")
+    say(_decision(story))
+
+
+def line(text: str) -> str:
+    """Foreign text on one line, cut, without markup and control characters."""
+    flat = " ".join(text.split())
+    return escape(flat if len(flat) <= SHOWN else flat[: SHOWN - 3] + "...")
+
+
+def _copies(question: dict[str, Any]) -> str:
+    copies = question["num_copies"]
+    return "stands once in the dataset" if copies == 1 else f"{copies:,} copies in the dataset"
+
+
+def _outcome(sample: dict[str, Any]) -> str:
+    answer = sample["extracted_answer"]
+    said = "declares nothing" if answer is None else f"answer {line(answer)}"
+    tokens = sample["num_tokens"]
+    length = "unknown length" if tokens is None else f"{tokens:,} tokens"
+    return f"{sample['outcome']}, {said} ({line(sample['reason'])}), {length}"
+
+
+def _decision(story: Story) -> str:
+    if story.position is None:
+        return f"dropped: {line(story.drop_reason or '')}"
+    return f"kept: position {story.position:,}, counted from 0, of {story.num_kept:,} questions"

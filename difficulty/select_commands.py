@@ -1,0 +1,102 @@
+"""``difficulty select``: choose, print the ledger, or tell one question's story."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from difficulty.run_commands import console, print_json, refresh_run, show_stage, stage_facts
+
+if TYPE_CHECKING:
+    from difficulty.runs import Overrides
+    from difficulty.store import RunFolder
+
+
+def select_run(folder: Path, overrides: Overrides, *, as_json: bool) -> None:
+    """Run the stage and print where every question went.
+
+    Raises:
+        SettingsError: nothing is kept; the tables are written all the same, for the report.
+    """
+    from difficulty.report.ledger import print_ledger, read_ledger
+    from difficulty.stages import require_kept
+    from difficulty.store import RunFolder, load_spec
+
+    refuse_early(RunFolder(folder), overrides)
+    run = refresh_run("select", folder, overrides)
+    require_kept(run, load_spec(run))
+    ledger = read_ledger(run)
+    if as_json:
+        facts = stage_facts("select", run)
+        print_json({**facts, "kept": ledger.total("kept"), "sources": ledger.sources})
+    else:
+        show_stage("select", run)
+        print_ledger(ledger, console())
+
+
+def refuse_early(run: RunFolder, overrides: Overrides) -> None:
+    """Refuse rules that this run's questions cannot meet before they become its settings.
+
+    Raises:
+        SettingsError: a quota or mix for a source that is not there.
+        InputError: an evaluation set that cannot be read.
+    """
+    from difficulty.choose import require_sources
+    from difficulty.runs import with_overrides
+    from difficulty.sources.wording import read_wordings
+    from difficulty.store import load_spec
+
+    selection = with_overrides(load_spec(run), overrides).selection
+    if run.profile.exists():
+        require_sources(run, selection)
+    for file in overrides["selection"].get("against") or ():
+        next(read_wordings(file), None)
+
+
+def export_run(
+    folder: Path, overrides: Overrides, *, push_to: str | None, public: bool, as_json: bool
+) -> None:
+    """Run the stage; with ``push_to`` upload the files of its one trainer.
+
+    Raises:
+        SettingsError: several trainers to upload under one name, or no token.
+    """
+    from difficulty.errors import SettingsError
+    from difficulty.export.push import push_export, require_token
+    from difficulty.export.write import export_file
+    from difficulty.runs import with_overrides
+    from difficulty.store import RunFolder, load_spec
+
+    trainers = with_overrides(load_spec(RunFolder(folder)), overrides).export.trainers
+    if push_to is not None:
+        require_token()
+        if len(trainers) != 1:
+            raise SettingsError(
+                f"one dataset holds the files of one trainer: found {', '.join(trainers)}. "
+                "Choose with --to"
+            )
+    run = refresh_run("export", folder, overrides)
+    facts = stage_facts("export", run)
+    if push_to is not None:
+        place = export_file(run, trainers[0]).parent
+        facts["pushed"] = push_export(place, push_to, public=public)
+    if as_json:
+        print_json(facts)
+        return
+    show_stage("export", run)
+    if push_to is not None:
+        console().print(f"uploaded to {facts['pushed']}", markup=False)
+
+
+def explain(folder: Path, prefix: str, *, as_json: bool) -> None:
+    """Tell one question's story; nothing is written."""
+    from difficulty.report.story import print_story, tell_story
+    from difficulty.store import RunFolder, load_spec
+
+    run = RunFolder(folder)
+    story = tell_story(run, load_spec(run), prefix)
+    if as_json:
+        print_json(dataclasses.asdict(story))
+    else:
+        print_story(story, console())

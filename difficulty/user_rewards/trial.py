@@ -1,0 +1,144 @@
+"""Try the user's functions before any GPU time: do they load, and what do they return?"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from difficulty import reward_spec
+from difficulty.grading import GRADER_VERSION, grade
+from difficulty.reward_spec import GradingSpec, is_builtin, reward_names
+from difficulty.run_spec import RunSpec, SamplingSpec, SourceSpec
+from difficulty.schema import Completion, Grade, Question
+from difficulty.sources.dataset import find_dataset
+from difficulty.sources.load import read_all
+from difficulty.user_rewards.pool import RewardPool
+from difficulty.user_rewards.request import request_of
+from difficulty.user_rewards.score import Part, combine, grade_of, part_of
+from difficulty.user_rewards.setup import setup_of, setup_of_run
+
+QUESTIONS = 3
+WRONG_REPLY = "I do not know."
+
+
+def check_load(spec: RunSpec) -> None:
+    """Load the functions of a run in a worker and end it again; nothing if it has none.
+
+    Raises:
+        SettingsError: a file or a name is missing, or cannot be loaded; says why.
+    """
+    setup = setup_of_run(spec)
+    if setup.functions:
+        with RewardPool(setup, log=Path(os.devnull)) as pool:
+            pool.load()
+
+
+def grading_for_trial(stated: dict[str, Any], concurrency: int | None) -> GradingSpec | None:
+    """The grading settings that a new run with these options would have; null without a reward.
+
+    Raises:
+        SettingsError: settings that cannot work, or a file that is missing or no Python.
+    """
+    grading = GradingSpec(**reward_spec.settled(stated, None), grader=GRADER_VERSION)
+    reward_spec.check_grading(grading, concurrency)
+    return None if grading.rewards is None else grading
+
+
+def try_rewards(
+    dataset: str,
+    source: dict[str, Any],
+    grading: GradingSpec,
+    *,
+    template: str,
+    concurrency: int | None,
+) -> dict[str, Any]:
+    """What the rewards give for three replies to each of the first questions.
+
+    Returns:
+        ``functions`` (name, file, weight, style, is_async, note), ``pass_threshold`` and
+        ``trials``, one a question and reply: the reward, its outcome and its ``parts``.
+
+    Raises:
+        InputError: the dataset cannot be read.
+        SettingsError: a function cannot be loaded.
+    """
+    spec = SourceSpec(dataset=dataset, sha256="", **source)
+    found = find_dataset(dataset, split=spec.split)
+    questions = (item for _, item in read_all(found, spec) if isinstance(item, Question))
+    pairs = [
+        (number, question, name, completion)
+        for number, question in enumerate(itertools.islice(questions, QUESTIONS))
+        for name, completion in _replies(question)
+    ]
+    setup = setup_of(grading, SamplingSpec(model="", template=template))
+    with RewardPool(dataclasses.replace(setup, tracebacks=1), concurrency=concurrency) as pool:
+        facts = pool.load()
+        scores = pool.score_all(request_of(question, reply) for _, question, _, reply in pairs)
+        trials = [
+            {"question": number, "prompt": question.prompt, "reply": name}
+            | _trial(grading, question, completion, parts or [])
+            for (number, question, name, completion), parts in zip(pairs, scores, strict=True)
+        ]
+    return {
+        "functions": list(_functions(grading, facts)),
+        "pass_threshold": grading.pass_threshold,
+        "completions": setup.completions,
+        "trials": trials,
+    }
+
+
+def _replies(question: Question) -> Iterator[tuple[str, Completion]]:
+    for name, text in (
+        ("gold", question.answer),
+        ("boxed", f"\\boxed{{{question.answer}}}"),
+        ("wrong", WRONG_REPLY),
+    ):
+        yield name, Completion(
+            question_id=question.question_id, sample_index=0, text=text, reasoning=None,
+            num_tokens=len(text.split()), finish_reason="stop", attempt=1, max_tokens=0,
+            server=None, error=None,
+        )  # fmt: skip
+
+
+def _trial(
+    grading: GradingSpec, question: Question, completion: Completion, own: list[Part]
+) -> dict[str, Any]:
+    verdict = grade(question, completion) if reward_spec.uses_builtin(grading) else None
+    builtin = None if verdict is None else part_of(verdict)
+    combined = combine(grading, own, builtin)
+    found: Grade = grade_of(completion, grading, combined, verdict)
+    functions = iter(own)
+    rewards = grading.rewards or ()
+    parts = {
+        name: builtin if is_builtin(reward) else next(functions)
+        for name, reward in zip(reward_names(rewards), rewards, strict=True)
+    }
+    return {
+        "text": completion.text,
+        "reward": found.reward,
+        "outcome": found.outcome,
+        "parts": [
+            {"name": name, **dataclasses.asdict(part), "more": dict(part.more)}
+            for name, part in parts.items()
+            if part is not None
+        ],
+    }
+
+
+def _functions(grading: GradingSpec, facts: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    known = {fact["part"]: fact for fact in facts}
+    rewards = grading.rewards or ()
+    for name, reward in zip(reward_names(rewards), rewards, strict=True):
+        fact = known.get(name, {})
+        yield {
+            "name": name,
+            "file": reward.file,
+            "weight": reward.weight,
+            "style": fact.get("style", "builtin"),
+            "is_async": fact.get("is_async", False),
+            "note": fact.get("note"),
+        }
