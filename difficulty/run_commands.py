@@ -133,18 +133,24 @@ def redo_run(folder: Path, what: str, max_tokens: int | None) -> None:
     from difficulty.lock import locked
     from difficulty.runs import change_run, with_larger_limit
     from difficulty.sampling.journal import seal
-    from difficulty.sampling.redo import start_redo
+    from difficulty.sampling.redo import Redo, finish_redo, num_chosen, start_redo
     from difficulty.store import RunFolder, load_spec
 
     run = RunFolder(folder)
     spec = load_spec(run)
     if what not in ("failed", "truncated"):
         raise SettingsError(f"cannot redo {what!r}. Choose failed or truncated")
+    redo: Redo = "failed" if what == "failed" else "truncated"
     with locked(folder):
-        if what == "truncated":
-            change_run(run, with_larger_limit(spec, max_tokens))
         seal(run.completions)
-        count = start_redo(run, "failed" if what == "failed" else "truncated")
+        finish_redo(run)
+        limit = spec.sampling.max_tokens
+        if redo == "truncated":
+            larger = with_larger_limit(spec, max_tokens)
+            limit = max_tokens or limit
+            if num_chosen(run, redo, limit=limit):
+                change_run(run, larger)
+        count = start_redo(run, redo, limit=limit)
         live_display().say(f"{count:,} samples will be drawn again ({what})")
 
 

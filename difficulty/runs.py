@@ -99,10 +99,14 @@ def _require_trainers(stated: Overrides) -> None:
 def with_larger_limit(spec: RunSpec, max_tokens: int | None) -> Overrides:
     """What changes for ``--redo truncated``: a larger limit, the old one kept on record.
 
+    Nothing changes if the limit was raised to this one before: a redo goes on by the same command.
+
     Raises:
         SettingsError: no limit given, or none that is larger.
     """
     before = spec.sampling.max_tokens
+    if max_tokens == before and spec.sampling.earlier_max_tokens:
+        return {}
     if max_tokens is None or max_tokens <= before:
         raise SettingsError(
             f"redo truncated needs a larger limit: found {max_tokens}, the answers were cut at "

@@ -35,7 +35,7 @@ def test_time_and_gpu_hours_come_from_the_measured_speed_of_a_run_beside(tmp_pat
     # 720,000 answers x 50 tokens on 4 servers: 36,000 s, 10 hours on 8 GPUs.
     wanted = spec_of(servers=4, tensor_parallel_size=2)
     text = cost.estimate(RunFolder(tmp_path / "new"), wanted, 720_000)
-    assert "about 36,000,000 and 10.0 hours, 80.00 GPU-hours" in text
+    assert "about 36,000,000 tokens and 10.0 hours, 80.00 GPU-hours" in text
     assert "of old (" in text
 
 
@@ -87,7 +87,7 @@ def test_a_shorter_limit_shortens_what_is_expected(tmp_path):
     text = cost.estimate(
         RunFolder(tmp_path / "new"), dataclasses.replace(spec, sampling=short), 100
     )
-    assert "about 2,000 and 4 seconds at" in text  # 500 tokens/s
+    assert "about 2,000 tokens and 4 seconds at" in text  # 500 tokens/s
     assert "GPU" not in text
     assert "of at most 100)" in text
 

@@ -18,7 +18,7 @@ def readme(trainer: Trainer, spec: RunSpec, *, file: Path, folder: Path, rows: i
 sampled. Each row carries its level, pass rate, counts and `grading_key`, from which
 `difficulty.rewards` grades a reply as the built-in grader does.
 {_own_rewards(spec)}
-{_setup(trainer, file, folder)}
+{_setup(trainer, spec, file, folder)}
 Order: {trainer.order_hint}.
 
 Train as was profiled, or the levels mean little: {_sampling(spec.sampling)}.
@@ -38,8 +38,11 @@ def _own_rewards(spec: RunSpec) -> str:
     )
 
 
-def _setup(trainer: Trainer, file: Path, folder: Path) -> str:
-    text = trainer.setup.replace("FILE", str(file.resolve()))
+def _setup(trainer: Trainer, spec: RunSpec, file: Path, folder: Path) -> str:
+    text = trainer.setup.replace("MAX_TOKENS", str(spec.sampling.max_tokens))
+    text = text.replace("TEMPERATURE", str(spec.sampling.temperature))
+    text = text.replace("GROUP_SIZE", str(spec.selection.group_size))
+    text = text.replace("FILE", str(file.resolve()))
     return text.replace("FOLDER", str(folder.resolve()))
 
 

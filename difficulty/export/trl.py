@@ -20,7 +20,12 @@ from trl import GRPOConfig, GRPOTrainer
 from difficulty.rewards import make_trl_reward
 
 model = "your-model"
-config = GRPOConfig(max_completion_length=1024, shuffle_dataset=False)
+config = GRPOConfig(
+    num_generations=GROUP_SIZE,
+    temperature=TEMPERATURE,
+    max_completion_length=MAX_TOKENS,
+    shuffle_dataset=False,
+)
 trainer = GRPOTrainer(
     model=model,
     args=config,

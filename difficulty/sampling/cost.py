@@ -112,7 +112,7 @@ def estimate(run: store.RunFolder, spec: RunSpec, total: int) -> str:
     seconds = total * length / (speed.tokens_per_second * _num_servers(spec))
     gpus = None if speed.num_gpus is None else speed.num_gpus / speed.num_servers
     return (
-        f"{text}; about {total * length:,.0f} and "
+        f"{text}; about {total * length:,.0f} tokens and "
         f"{cost(seconds, None if gpus is None else gpus * _num_servers(spec))} at the speed of "
         f"{folder.name} ({speed.date}: {speed.tokens_per_second:,.0f} tokens/s a server, "
         f"{speed.tokens_per_sample:,.0f} tokens an answer{_other_limit(speed, limit)})"

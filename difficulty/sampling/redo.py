@@ -7,7 +7,7 @@ is finished by the next run and no question is left with half of its old samples
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from difficulty import store
 
@@ -21,27 +21,43 @@ CHOSEN = {
     "truncated": """
         SELECT question_id, sample_index FROM rows_of($parts)
         WHERE question_id IN (
-            SELECT question_id FROM rows_of($parts) WHERE finish_reason = 'length')
+            SELECT question_id FROM rows_of($parts)
+            WHERE finish_reason = 'length' AND max_tokens < $limit)
     """,
 }
+"""An answer cut at the new limit is not drawn again: the same command twice is as once."""
 REST = """
     SELECT part.* FROM rows_of($part) AS part
     ANTI JOIN rows_of($redo) USING (question_id, sample_index)
 """
 
 
-def start_redo(run: store.RunFolder, what: Redo) -> int:
+def num_chosen(run: store.RunFolder, what: Redo, *, limit: int) -> int:
+    """How many samples are to be drawn again under a limit of so many new tokens."""
+    parameters = _parameters(run, what, limit)
+    if not parameters["parts"]:
+        return 0
+    sql = f"SELECT count(*) FROM ({CHOSEN[what]})"
+    return int(store.connect(run).execute(sql, parameters).fetchall()[0][0])
+
+
+def start_redo(run: store.RunFolder, what: Redo, *, limit: int) -> int:
     """Remove the samples that are to be drawn again; returns how many."""
-    parts = [store.sql_path(part) for part in run.completion_parts()]
-    if not parts:
+    parameters = _parameters(run, what, limit)
+    if not parameters["parts"]:
         return 0
     plan = run.completions / "redo.parquet"
-    batches = store.stream(store.connect(run), CHOSEN[what], {"parts": parts})
+    batches = store.stream(store.connect(run), CHOSEN[what], parameters)
     with store.TableWriter(plan, _plan_schema(), None) as table:
         for batch in batches:
             table.write_batch(batch)
     finish_redo(run)
     return table.num_rows
+
+
+def _parameters(run: store.RunFolder, what: Redo, limit: int) -> dict[str, Any]:
+    parts = [store.sql_path(part) for part in run.completion_parts()]
+    return {"parts": parts, "limit": limit} if what == "truncated" else {"parts": parts}
 
 
 def finish_redo(run: store.RunFolder) -> None:
