@@ -6,6 +6,7 @@ import os
 import random
 import resource
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,11 +99,13 @@ def _asked(chooser: random.Random, number: int) -> tuple[Question, list[str]]:
 
 def memory(number: int = STREAM, workers: int = 2) -> None:
     """Grade a stream and print the peak memory of the parent and of its workers on the way."""
-    outcomes = {"correct": 0, "wrong": 0}
+    outcomes: Counter[str] = Counter()
     start = time.perf_counter()
     with GraderPool(workers) as pool:
         for count, found in enumerate(pool.grade_all(stream(number)), 1):
             outcomes[found.outcome] += 1
+            if found.outcome == "grader_error":
+                print(f"      {count:,}: {found.reason}", flush=True)
             if count in SHOWN or count == number:
                 peaks = " + ".join(f"{_peak_mb(pid):.0f}" for pid in _workers(pool))
                 own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -111,7 +114,7 @@ def memory(number: int = STREAM, workers: int = 2) -> None:
                     f"peak {own:.0f} MB, workers {peaks} MB",
                     flush=True,
                 )
-    print(f"      {outcomes['correct']:,} correct, {outcomes['wrong']:,} wrong")
+    print("     ", ", ".join(f"{number:,} {name}" for name, number in sorted(outcomes.items())))
 
 
 def _peak_mb(pid: int) -> float:

@@ -281,22 +281,22 @@ def ordered_sql(selection: SelectionSpec) -> str:
 
     The order ``gaussian`` needs the table ``turns`` (pass_rate, rate_rank, turn) besides.
     """
-    rows = "SELECT * FROM chosen"
+    kept = "SELECT * FROM chosen WHERE dropped IS NULL"
     if selection.order == "mix":
-        rows = mixed_sql(selection)
+        kept = mixed_sql(selection)
     if selection.order == "gaussian":
-        rows = """
-            SELECT ranked.*, turn FROM (
-                SELECT *, row_number() OVER (PARTITION BY dropped IS NULL, pass_rate
+        kept = """
+            SELECT * FROM (
+                SELECT *, row_number() OVER (PARTITION BY pass_rate
                                              ORDER BY draw, question_id) AS rate_rank
-                FROM chosen) AS ranked
-            LEFT JOIN turns ON dropped IS NULL AND turns.pass_rate = ranked.pass_rate
-                AND turns.rate_rank = ranked.rate_rank"""
+                FROM chosen WHERE dropped IS NULL)
+            JOIN turns USING (pass_rate, rate_rank)"""
+    shared = "question_id, source, level, collapse_probability"
     return f"""
-        SELECT question_id, source, level, collapse_probability,
-               dropped IS NULL AS keep, dropped AS drop_reason,
-               CASE WHEN dropped IS NULL THEN
-                   row_number() OVER (PARTITION BY dropped IS NULL
-                                      ORDER BY {ORDERS[selection.order]}) - 1 END AS position
-        FROM ({rows}) ORDER BY keep DESC, position, question_id
+        SELECT {shared}, true AS keep, NULL AS drop_reason,
+               row_number() OVER (ORDER BY {ORDERS[selection.order]}) - 1 AS position
+        FROM ({kept})
+        UNION ALL
+        SELECT {shared}, false, dropped, NULL FROM chosen WHERE dropped IS NOT NULL
+        ORDER BY keep DESC, position, question_id
     """

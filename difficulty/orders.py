@@ -33,7 +33,7 @@ EXACT = Context(prec=40)
 
 
 def mixed_sql(selection: SelectionSpec) -> str:
-    """SQL over ``chosen`` that adds ``batch``: the batch of a kept row, from 0.
+    """SQL for the kept rows of ``chosen`` with ``batch``, the number of their batch, from 0.
 
     The mix holds for as many batches as its scarcest name fills; what is left follows in one last
     batch, in which no mix holds.
@@ -42,16 +42,15 @@ def mixed_sql(selection: SelectionSpec) -> str:
     name = "level" if mix_is_by_level(selection) else "source"
     cases = " ".join(f"WHEN {sql_text(key)} THEN {count}" for key, count in places.items())
     full = ", ".join(
-        f"count(*) FILTER (dropped IS NULL AND {name} = {sql_text(key)}) // {count}"
-        for key, count in places.items()
+        f"count(*) FILTER ({name} = {sql_text(key)}) // {count}" for key, count in places.items()
     )
     return f"""
         SELECT ranked.*,
                least(coalesce(name_rank // CASE {name} {cases} END, whole), whole) AS batch
-        FROM (SELECT *, row_number() OVER (PARTITION BY dropped IS NULL, {name}
-                                           ORDER BY draw, question_id) - 1 AS name_rank
-              FROM chosen) AS ranked,
-             (SELECT least({full}) AS whole FROM chosen)"""
+        FROM (SELECT *, row_number() OVER (PARTITION BY {name} ORDER BY draw, question_id) - 1
+                        AS name_rank
+              FROM chosen WHERE dropped IS NULL) AS ranked,
+             (SELECT least({full}) AS whole FROM chosen WHERE dropped IS NULL)"""
 
 
 def mixed_batches(selection: SelectionSpec, counts: dict[str, int]) -> tuple[int, str]:

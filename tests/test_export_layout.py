@@ -135,7 +135,10 @@ def test_the_control_has_the_size_and_source_mix_of_the_training_set_and_other_l
     assert len(set(ids(control))) == len(control)
     rates = [row["pass_rate"] for row in control]
     assert rates == sorted(rates, reverse=True)
-    assert "This is the **control**" in (run.exports / "trl-control" / "README.md").read_text()
+    text = (run.exports / "trl-control" / "README.md").read_text()
+    assert "This is the **control**" in text
+    assert "holds a control, drawn from everything profiled" in text
+    assert str((run.exports / "trl-control" / "train-00000.parquet").resolve()) in text
     names = {question.question_id for question in store.read_rows(run.questions, Question)}
     assert set(ids(control)) < names
 

@@ -61,6 +61,7 @@ def test_the_random_run_notices_a_grader_that_is_wrong():
         ("math", "(1,\\pm 2)", "\\boxed{(1,2)}", "wrong"),
         ("math", "\\int_0^1 x\\,dx", "选10^{10^{10}}ⓒc", "wrong"),
         ("math", "\\int_0^1 x\\,dx", "\\boxed{(50!)!}", "wrong"),
+        ("math", "\\int_0^1 x\\,dx", "\\boxed{" + "{" * 20 + "1" + "}" * 20 + "}", "wrong"),
     ],
 )
 def test_a_reply_that_once_crashed_the_grader_has_its_verdict(kind, gold, reply, expected):

@@ -189,7 +189,8 @@ def test_the_last_error_of_a_log_is_what_a_person_sees(tmp_path):
 
 
 PARENT = """
-import os, subprocess, sys, time
+import os, signal, subprocess, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
 sleep = "import time; time.sleep(600)  # MARK"
 child = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {sleep!r}]); {sleep}"
 subprocess.Popen([sys.executable, "-m", "difficulty.sampling.guard", sys.executable, "-c", child],

@@ -7,14 +7,24 @@ from pathlib import Path
 from difficulty.export.trainer import Trainer
 from difficulty.run_spec import RunSpec, SamplingSpec
 
+KEPT = "the kept questions in curriculum order"
 
-def readme(trainer: Trainer, spec: RunSpec, *, file: Path, folder: Path, rows: int) -> str:
+
+def readme(
+    trainer: Trainer,
+    spec: RunSpec,
+    *,
+    file: Path,
+    folder: Path,
+    rows: int,
+    holds: str = KEPT,
+) -> str:
     """Markdown, for a person who sets up a training run."""
     shown = folder if trainer.reads_folder else file
     return f"""\
 # {rows:,} questions for {trainer.name}
 
-`{shown.name}` holds the kept questions in curriculum order, with exactly the messages that were
+`{shown.name}` holds {holds}, with exactly the messages that were
 sampled. Each row carries its level, pass rate, counts and `grading_key`, from which
 `difficulty.rewards` grades a reply as the built-in grader does.
 {_own_rewards(spec)}

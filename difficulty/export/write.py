@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from difficulty import prompts, store
 from difficulty.export.card import Part, card, front_matter, shards_note
 from difficulty.export.folder import remove_folder, write_folder
-from difficulty.export.readme import readme
+from difficulty.export.readme import KEPT, readme
 from difficulty.export.shards import shard_path, shards_of, write_shards
 from difficulty.export.split import Split, make_splits, placed_sql, splits_of
 from difficulty.export.trainer import Trainer
@@ -38,6 +38,7 @@ def export_file(run: store.RunFolder, trainer: str, *, control: bool = False) ->
     return shard_path(run.exports / (f"{trainer}{CONTROL}" if control else trainer), "train")
 
 
+CONTROL_HOLDS = "a control, drawn from everything profiled"
 CONTROL = "-control"
 """Ends the name of a control's folder, so that a training run swaps one folder for another."""
 
@@ -88,7 +89,8 @@ def _write(
         if trainer.reads_folder:
             write_folder(file, _folder_of(file))
         rows = parts[0].rows
-        text = readme(trainer, spec, file=file, folder=_folder_of(file), rows=rows)
+        holds = CONTROL_HOLDS if splits == ["control"] else KEPT
+        text = readme(trainer, spec, file=file, folder=_folder_of(file), rows=rows, holds=holds)
         shards = shards_note(shards_of(file.parent, "train"))
         whole = f"{front_matter(parts)}{text}{shards}{card(run, spec, parts)}"
         store.write_text(_readme_of(file), whole)

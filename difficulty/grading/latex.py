@@ -148,17 +148,22 @@ def static_limit(text: str) -> str | None:
         return f"longer than {MAX_LENGTH} characters"
     if re.search(rf"\d{{{MAX_DIGITS + 1}}}", text):
         return f"a number of more than {MAX_DIGITS} digits"
-    depth = deepest = 0
-    for char in text:
-        depth += 1 if char in "([{" else -1 if char in ")]}" else 0
-        deepest = max(deepest, depth)
-    if deepest > MAX_DEPTH:
+    if nesting(text) > MAX_DEPTH:
         return f"brackets nested deeper than {MAX_DEPTH}"
     if re.search(r"\d{5,}\s*!|!\s*!|\)\s*!\s*\)\s*!", text):
         return "a factorial of a large number"
     if re.search(r"\^\s*\{?\s*\(?\s*[^\s{}^]{1,20}\s*\^\s*\{?\s*\(?\s*[^\s{}^]{1,20}\s*\^", text):
         return "a tower of exponents"
     return None
+
+
+def nesting(text: str) -> int:
+    """How many brackets and braces stand within one another at the deepest."""
+    depth = deepest = 0
+    for char in text:
+        depth += 1 if char in "([{" else -1 if char in ")]}" else 0
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def split_top(text: str, separators: str) -> list[str]:

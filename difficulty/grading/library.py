@@ -17,6 +17,7 @@ from typing import Any
 
 from difficulty.grading.algebra import MAX_FACTORIAL, MAX_POWER, TooLargeError, exact
 from difficulty.grading.expression import Node, UnreadableError, read_expression
+from difficulty.grading.latex import nesting
 
 _COMMANDS = frozenset(
     (
@@ -27,6 +28,7 @@ _COMMANDS = frozenset(
 """Commands that are handed on; the library drops those it does not know, and so misreads."""
 
 
+MAX_NESTING = 10
 MAX_EXPANDED = 500
 """Largest power of a sum: Math-Verify multiplies it out."""
 _BEYOND_OURS = re.compile(r"\\(?:int|sum|prod|lim)(?![A-Za-z])")
@@ -61,7 +63,12 @@ def library_same(gold: str, answer: str) -> bool | None:
 
 
 def _refuse_large(answer: str) -> None:
-    """Math-Verify evaluates powers and factorials exactly, with no limit of its own."""
+    """Math-Verify evaluates powers and factorials exactly, with no limit of its own.
+
+    The time of its parser doubles with each brace within braces.
+    """
+    if nesting(answer) > MAX_NESTING:
+        raise TooLargeError(f"brackets nested deeper than {MAX_NESTING}")
     try:
         node = read_expression(answer)
     except UnreadableError:

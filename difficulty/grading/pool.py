@@ -113,7 +113,7 @@ class GraderPool:
             return False
         stream.read_ahead(len(self._slots), bound)
         # Nobody says that an item begins: looking once a deadline is soon enough to end it in time.
-        first = min(slot.overdue_at() for slot in busy) - time.monotonic()
+        first = min(slot.look_at() for slot in busy) - time.monotonic()
         heard = wait(
             [slot.worker.connection for slot in busy],
             timeout=max(0.01, min(first, self.deadline_s) + 0.01),

@@ -7,12 +7,18 @@ import time
 from multiprocessing.reduction import ForkingPickler
 
 from difficulty.errors import RunError
+from difficulty.grading.progress import At
 from difficulty.grading.worker import READY, Pair, Worker, failed_grade
 from difficulty.schema import Grade
 
 START_LIMIT_S = 120.0
 """Seconds within which a worker must have started and loaded what it needs."""
 MAX_FAILED_STARTS = 3
+LOOK_AGAIN_S = 0.5
+"""Seconds between the two looks that must find a worker overdue at the same item.
+
+The clock goes on while the machine stands still; the worker is then given the time to go on too.
+"""
 
 
 class Job:
@@ -67,10 +73,13 @@ class Slot:
         self.deadline_s = deadline_s
         self.job: Job | None = None
         self.failed_starts = 0
+        self.suspect: tuple[At, float] | None = None
+        """Where the worker was found overdue, and when."""
         self._start()
 
     def _start(self) -> None:
         self.worker = Worker(self.deadline_s)
+        self.suspect = None
         self.heard = time.monotonic()
 
     def give(self, job: Job) -> None:
@@ -80,10 +89,16 @@ class Slot:
         self.heard = time.monotonic()
         self.worker.send_pickled(job.request)
 
-    def overdue_at(self) -> float:
-        """When the worker has taken too long for its item, or for its start."""
-        since = self.worker.progress.read().since
-        return since + self.deadline_s if since else self.heard + START_LIMIT_S
+    def look_at(self) -> float:
+        """When to look next at a worker that says nothing."""
+        at = self.worker.progress.read()
+        if self.suspect is not None and self.suspect[0] == at:
+            return self.suspect[1] + LOOK_AGAIN_S
+        return self._limit(at)
+
+    def _limit(self, at: At) -> float:
+        """When a worker has taken too long for its item, or for its start."""
+        return at.since + self.deadline_s if at.since else self.heard + START_LIMIT_S
 
     def settle(self, *, heard: bool) -> Job | None:
         """Take one message if there is one, or end an overdue worker; returns the job once done.
@@ -93,13 +108,22 @@ class Slot:
         """
         if heard:
             self._hear()
-        elif time.monotonic() > self.overdue_at():
-            self._end_overdue()
+        else:
+            self._look()
         job = self.job
         if job is None or not job.done:
             return None
         self.job = None
         return job
+
+    def _look(self) -> None:
+        now, at = time.monotonic(), self.worker.progress.read()
+        if now <= self._limit(at):
+            self.suspect = None
+        elif self.suspect is None or self.suspect[0] != at:
+            self.suspect = at, now
+        elif now >= self.suspect[1] + LOOK_AGAIN_S:
+            self._end_overdue(at)
 
     def _hear(self) -> None:
         try:
@@ -113,11 +137,10 @@ class Slot:
             self.failed_starts = 0
             self.job.take(message)
 
-    def _end_overdue(self) -> None:
+    def _end_overdue(self, at: At) -> None:
         """End the worker and blame its item, unless it went on to the next one just now."""
-        before = self.worker.progress.read()
         self.worker.kill()
-        same = before == self.worker.progress.read()
+        same = at == self.worker.progress.read()
         self._replace(f"the grader's deadline of {self.deadline_s:g} s", blame=same)
 
     def _lost(self, code: int) -> None:

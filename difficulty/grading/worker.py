@@ -146,7 +146,8 @@ def _grade_all(
         now = time.monotonic()
         if now - sent > SEND_EVERY_S:
             connection.send(grades)
-            grades, sent = [], now
+            grades = []
+            sent = now = time.monotonic()
     if grades:
         connection.send(grades)
 
