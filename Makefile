@@ -4,13 +4,13 @@ VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 STAGES := profile sample grade bucket select forecast export report
-demo test test-trainers: export HF_HUB_OFFLINE = 1
+demo test test-trainers validate-forecast: export HF_HUB_OFFLINE = 1
 
-.PHONY: help setup model demo test test-trainers check bench fuzz clean $(STAGES)
+.PHONY: help setup model demo test test-trainers check bench fuzz validate-forecast clean $(STAGES)
 
 help: ## list the targets
-	@grep -hE '^[a-z %$$()A-Z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
-	@echo "stages         make STAGE RUN=<run>, with pipelines/runs/<run>.toml: $(STAGES)"
+	@grep -hE '^[a-z %$$()A-Z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
+	@echo "stages             make STAGE RUN=<run>, with pipelines/runs/<run>.toml: $(STAGES)"
 
 setup: $(READY) ## make .venv with the package and the engine that fits this machine
 
@@ -43,6 +43,9 @@ bench: $(READY) ## run the benchmarks but for the slow ones (bench/README.md)
 fuzz: $(READY) ## grade 120,000 random and mutated replies, and long runs of one thing (minutes)
 	$(PY) -m bench.grading_fuzz
 	$(PY) -m bench.grading_sweep
+
+validate-forecast: model ## the forecast against fresh groups and TRL's own metric (an hour; installs TRL)
+	$(PY) -m bench.validate_forecast
 
 $(STAGES): $(READY)
 	$(PY) -m pipelines $@ $(RUN)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from bench.forecast_laws import GRID_LAWS, Law, identified, kept
-from difficulty.forecast.beta_binomial import beta_collapse
-from difficulty.forecast.collapse import Floats, Ints, collapse_probability
-from difficulty.forecast.counts import Counts
-from difficulty.forecast.estimate import Work, every_question
-from difficulty.forecast.mixture import Mixture
+from difficulty.acr.beta_binomial import beta_collapse
+from difficulty.acr.collapse import Floats, Ints, collapse_probability
+from difficulty.acr.counts import Counts
+from difficulty.acr.estimate import Work, every_question
+from difficulty.acr.mixture import Mixture
 
 KS: dict[str, tuple[int, ...]] = {"4": (4,), "5": (5,), "8": (8,), "mixed": (4, 5, 8)}
 """Samples a question; mixed: each of the three equally often."""
@@ -87,7 +87,7 @@ def _others(work: Work) -> tuple[Floats, Floats, Floats]:
     """Collapse chance of each class by the plain mixture, the Beta law and the plug-in."""
     k: Ints = work.classes.num_samples
     c: Ints = work.classes.num_correct
-    plain = Mixture(grid=work.fit.grid, weights=work.fit.weights, beta=work.law.beta)
+    plain = Mixture(grid=work.fit.grid, weights=work.fit.weights, beta=work.law.beta, prior=0.0)
     a, b = work.law.beta
     beta = beta_collapse(k, c, a=a, b=b, group_size=work.group_size)
     return plain.mean(work.values, k, c), beta, work.naive

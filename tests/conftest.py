@@ -1,6 +1,11 @@
 """Fixtures that several test files share."""
 
 import json
+import os
+
+# A thread is plenty for small matrices; on a busy machine more of them only wait for one another.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from pathlib import Path
 
 import pytest

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from difficulty.forecast import Counts, forecast
-from difficulty.forecast.belief import with_rate
-from difficulty.forecast.collapse import collapse_probability
-from difficulty.forecast.complete import complete
-from difficulty.forecast.drift import HALF, drift, shifted
-from difficulty.forecast.fills import QuestionSet
-from difficulty.forecast.steps import fill_chance
-from difficulty.forecast.trainers import plan_run
+from difficulty.acr import Counts, forecast
+from difficulty.acr.belief import with_rate
+from difficulty.acr.collapse import collapse_probability
+from difficulty.acr.complete import complete
+from difficulty.acr.drift import HALF, drift, shifted
+from difficulty.acr.fills import QuestionSet
+from difficulty.acr.steps import fill_chance
+from difficulty.acr.trainers import plan_run
 from difficulty.forecast_spec import ForecastSpec
 
 SPECIALIST = (636, 216, 180, 223, 294, 2164)

@@ -3,6 +3,8 @@
 import dataclasses
 import itertools
 import json
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -13,17 +15,17 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 from test_cli import SPECIALIST, difficulty, one_line
 
+from difficulty.acr import Counts, forecast
+from difficulty.acr.answer import trainer_answer
+from difficulty.acr.belief import belief_of, reachable, with_rate
+from difficulty.acr.complete import check, complete
+from difficulty.acr.estimate import every_question
+from difficulty.acr.fills import Draw, QuestionSet, draws_of, moments, usable_groups
+from difficulty.acr.outlook import outlook
+from difficulty.acr.safety import SAFE, candidate_of, least_rounds, p_all_steps
+from difficulty.acr.steps import step_of
+from difficulty.acr.trainers import TRAINERS, plan_run
 from difficulty.errors import SettingsError
-from difficulty.forecast import Counts, forecast
-from difficulty.forecast.answer import trainer_answer
-from difficulty.forecast.belief import belief_of, reachable, with_rate
-from difficulty.forecast.complete import check, complete
-from difficulty.forecast.estimate import every_question
-from difficulty.forecast.fills import Draw, QuestionSet, draws_of, moments, usable_groups
-from difficulty.forecast.outlook import outlook
-from difficulty.forecast.safety import SAFE, candidate_of, least_rounds, p_all_steps
-from difficulty.forecast.steps import step_of
-from difficulty.forecast.trainers import TRAINERS, plan_run
 from difficulty.forecast_spec import ForecastSpec
 
 PUBLISHED = json.loads((ROOT / "tests/cases/published_counts.json").read_text())
@@ -428,3 +430,16 @@ def test_the_readme_shows_what_the_command_prints():
     printed = difficulty("forecast", path, "--trainer", "ms-swift", "--train-groups", 96).stdout
     lines = [line.rstrip() for line in printed.splitlines()]
     assert [line for line in shown.strip().splitlines() if line.rstrip() not in lines] == []
+
+
+def test_the_readmes_python_says_what_it_says_and_loads_numpy_only_then():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (code,) = [block for block in readme.split("```python\n")[1:] if "difficulty.forecast" in block]
+    *lines, last = code.split("```")[0].strip().splitlines()
+    values, said = last.split("#")
+    lines[0] += "\nimport sys\nassert 'numpy' not in sys.modules"
+    script = "\n".join([*lines, f"print(*(f'{{value:.2f}}' for value in ({values})), sep=', ')"])
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert said.split(":")[0].strip() == done.stdout.strip()

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from test_cli import difficulty, one_line
 
 from difficulty import store
+from difficulty.acr import Counts, forecast
+from difficulty.acr.beta_binomial import beta_collapse
+from difficulty.acr.complete import check, complete
+from difficulty.acr.dirichlet import fit_dirichlet, power_mean
+from difficulty.acr.estimate import every_question
+from difficulty.acr.length import LengthPenalty
+from difficulty.acr.rewards import Outcomes, RewardTable, _Ties, forecast_rewards, value_table
+from difficulty.acr.spread import narrow_chances
 from difficulty.errors import SettingsError
-from difficulty.forecast import Counts, forecast
-from difficulty.forecast.beta_binomial import beta_collapse
-from difficulty.forecast.complete import check, complete
-from difficulty.forecast.dirichlet import fit_dirichlet, power_mean
-from difficulty.forecast.estimate import every_question
-from difficulty.forecast.length import LengthPenalty
-from difficulty.forecast.rewards import Outcomes, RewardTable, _Ties, forecast_rewards, value_table
-from difficulty.forecast.spread import narrow_chances
 from difficulty.forecast_spec import ForecastSpec
 from difficulty.reward_table import reward_table
 from difficulty.run_forecast import forecast_json

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from conftest import make_spec
 
-from difficulty.forecast import Counts, forecast
+from difficulty.acr import Counts, collapse_posterior, forecast
 from difficulty.kept_forecast import forecast_kept
 from difficulty.levels import level_of
 from difficulty.run_spec import SelectionSpec
@@ -58,9 +58,18 @@ def test_one_number_of_options_is_a_rule_on_counts():
 def test_collapse_above_the_maximum_is_not_in_the_kept_set():
     counts, _, correct = draw(np.random.default_rng(2), RATES, 400)
     spec = make_spec(selection=SelectionSpec(keep="L1-L6", max_collapse=0.2))
+    posterior = collapse_posterior(counts, 8)
+    wanted = [c for c in range(6) if posterior[5, c] <= 0.2]
     found = forecast_kept(counts, {None: counts}, spec)
-    assert 0 < found.kept.num_questions < 400
-    assert found.kept.num_questions == np.isin(correct, [2, 3]).sum() or found.kept.acr < 0.25
+    assert 0 < len(wanted) < 6
+    assert found.kept.num_questions == np.isin(correct, wanted).sum()
+
+
+def test_counts_that_no_question_has_are_judged_too():
+    counts = Counts.of([5, 5, 5, 5], [0, 1, 4, 5], [50, 20, 20, 50])
+    spec = make_spec(selection=SelectionSpec(keep="L1-L6", max_collapse=0.6))
+    found = forecast_kept(counts, {None: counts}, spec)
+    assert found.kept.num_questions == 40
 
 
 def test_several_numbers_of_options_have_a_law_each_and_the_truth_is_inside():

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from difficulty.forecast.bounds import BestFit, gap_for
-from difficulty.forecast.collapse import Floats
-from difficulty.forecast.likelihood import maximise
+from difficulty.acr.bounds import BestFit, gap_for
+from difficulty.acr.collapse import Floats
+from difficulty.acr.likelihood import maximise
 
 Z_95 = 1.959964
 TOLERANCE = 0.02
@@ -140,8 +140,10 @@ class _Ends:
         ahead = sign * (start - near)
         step = np.where(ahead > 1e-9, ahead, self.first)
         at_near = np.full(len(every), -Z_95)
-        at_far = self._distance(every, slopes, far)
-        open_ = every[(at_far > 0) & (reach > 1e-6)]
+        at_far = np.zeros(len(every))
+        wide = every[reach > 1e-6]
+        at_far[wide] = self._distance(wide, slopes, far[wide])
+        open_ = every[at_far > 0]
         for turn in range(ROUNDS):
             if not len(open_):
                 break

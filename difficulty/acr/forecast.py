@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
+from difficulty.acr.bounds import Chosen
+from difficulty.acr.collapse import check_group_size
+from difficulty.acr.counts import Classes, Counts
+from difficulty.acr.estimate import Estimate, Work, every_question
+from difficulty.acr.mixture import POOR_FIT, Fit, goodness_of_fit
+from difficulty.acr.planner import Plan
 from difficulty.errors import InputError
-from difficulty.forecast.bounds import Chosen
-from difficulty.forecast.collapse import check_group_size
-from difficulty.forecast.counts import Classes, Counts
-from difficulty.forecast.estimate import Estimate, Work, every_question
-from difficulty.forecast.mixture import POOR_FIT, Fit, goodness_of_fit
-from difficulty.forecast.planner import Plan
 from difficulty.levels import LEVELS, level_of
 
 DEFAULT_KEEP = ("L2", "L3", "L4", "L5")

@@ -14,11 +14,13 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from difficulty.forecast.collapse import Floats, Ints
+from difficulty.acr.collapse import Floats, Ints
 
 GRID_SIZE = 201
 MAX_STEPS = 80
 NEGLIGIBLE = 1e-60
+SMALL_PRODUCT = 2**18
+"""Multiplications of a matrix product that OpenBLAS still leaves to one thread."""
 
 
 def pass_rate_grid(size: int = GRID_SIZE) -> Floats:
@@ -207,7 +209,7 @@ class _Problem:
         fitted, goal, missed, rows = left.fitted, left.goal, left.missed, self.rows
         classes = self.matrix.shape[0]
         ratio = now.w / now.s
-        system = (rows * ratio[:, None, :]) @ rows.swapaxes(1, 2)
+        system = _gram(rows, ratio)
         diagonal = np.where(self.seen, fitted / np.where(self.seen, now.u, 1.0), 1.0)
         index = np.arange(classes)
         system[:, index, index] += diagonal
@@ -233,6 +235,21 @@ class _Problem:
         for value, change in ((now.w, dw), (now.s, ds), (now.u, du), (now.y, dy)):
             value += length[:, None] * change
         now.length = length
+
+
+def _gram(rows: Floats, ratio: Floats) -> Floats:
+    """(B, R, R) sum_j ratio_j rows_j rows_j^T, in products too small to be worth a thread.
+
+    Numerical libraries share a larger product among all cores, and on a busy machine the threads
+    then wait for each other ten times as long as the product takes.
+    """
+    count, size = rows.shape[1:]
+    part = max(8, SMALL_PRODUCT // count**2)
+    total = np.zeros((len(rows), count, count))
+    for start in range(0, size, part):
+        some = rows[:, :, start : start + part]
+        total += (some * ratio[:, None, start : start + part]) @ some.swapaxes(1, 2)
+    return total
 
 
 def _room(value: Floats, change: Floats) -> Floats:

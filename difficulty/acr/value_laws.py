@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from difficulty.forecast.beta_binomial import fit_beta
-from difficulty.forecast.collapse import Floats, Ints
-from difficulty.forecast.counts import Classes, aggregate
-from difficulty.forecast.likelihood import binomial_matrix, maximise, pass_rate_grid
-from difficulty.forecast.mixture import prior_weights
+from difficulty.acr.beta_binomial import fit_beta
+from difficulty.acr.collapse import Floats, Ints
+from difficulty.acr.counts import Classes, aggregate
+from difficulty.acr.likelihood import binomial_matrix, maximise, pass_rate_grid
+from difficulty.acr.mixture import prior_weights
 
 WRONG, RIGHT = 0, 1
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from difficulty.forecast.bounds import Chosen
-from difficulty.forecast.collapse import Floats, Ints
-from difficulty.forecast.dirichlet import fit_dirichlet, power_mean
-from difficulty.forecast.estimate import Estimate, Work
-from difficulty.forecast.interval import Z_95
-from difficulty.forecast.value_laws import RIGHT, WRONG, ValueLaws, ValueTable
+from difficulty.acr.bounds import Chosen
+from difficulty.acr.collapse import Floats, Ints
+from difficulty.acr.dirichlet import fit_dirichlet, power_mean
+from difficulty.acr.estimate import Estimate, Work
+from difficulty.acr.interval import Z_95
+from difficulty.acr.value_laws import RIGHT, WRONG, ValueLaws, ValueTable
 
 MAX_VALUES = 12
 """Values that answers are taken to share, the most frequent first."""

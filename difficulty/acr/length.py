@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from difficulty.acr.collapse import Floats
 from difficulty.errors import SettingsError
-from difficulty.forecast.collapse import Floats
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from difficulty.acr.collapse import Floats
+from difficulty.acr.counts import Classes
+from difficulty.acr.likelihood import binomial_matrix, maximise, pass_rate_grid
 from difficulty.errors import DifficultyError
-from difficulty.forecast.collapse import Floats
-from difficulty.forecast.counts import Classes
-from difficulty.forecast.likelihood import binomial_matrix, maximise, pass_rate_grid
 
 COMMON_SHARE = 0.05
 """A k that fewer of the questions have does not narrow the identified set: the fitted
@@ -28,8 +28,8 @@ SLACKS = (0.0, 1e-8, 1e-7, 1e-6, 1e-5)
 of a finite set with many samples) leave a single law, which rounding alone makes infeasible."""
 
 
-CHUNK = 4096
-"""Rows of binomial probabilities held at a time, for a k in the thousands."""
+MANY_SAMPLES = 4096
+"""Above it c / k tells a question's pass rate to a hundredth."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,10 +103,12 @@ def kept_chance(fit: BestFit, classes: Classes, chosen: Chosen) -> Floats:
         ended_here = seen / np.maximum(matrix @ fit.weights, seen)
         chance: Floats = (kept * ended_here) @ matrix
         return chance
+    if k > MANY_SAMPLES:
+        # So many samples show the pass rate itself.
+        inside = np.array([chosen(k, round(k * p)) for p in fit.grid.tolist()], np.float64)
+        return inside if inside.any() else np.ones_like(inside)
     correct = np.array([c for c in range(k + 1) if chosen(k, c)], np.int64)
-    chance = np.zeros_like(fit.grid)
-    for some in np.split(correct, range(CHUNK, len(correct), CHUNK)):
-        chance += binomial_matrix(np.full(len(some), k), some, fit.grid).sum(axis=0)
+    chance = binomial_matrix(np.full(len(correct), k), correct, fit.grid).sum(axis=0)
     return chance
 
 

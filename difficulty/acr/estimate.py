@@ -8,25 +8,25 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from difficulty.forecast.bounds import (
+from difficulty.acr.bounds import (
     BestFit,
     Chosen,
     best_fit,
     extremes,
     kept_chance,
 )
-from difficulty.forecast.collapse import (
+from difficulty.acr.collapse import (
     Floats,
     collapse_probability,
     exact_means,
     plug_in,
 )
-from difficulty.forecast.counts import Classes
-from difficulty.forecast.fills import QuestionSet
-from difficulty.forecast.interval import Target, profile_intervals
-from difficulty.forecast.likelihood import binomial_matrix
-from difficulty.forecast.mixture import Mixture, fit_mixture
-from difficulty.forecast.planner import Plan, planner
+from difficulty.acr.counts import Classes
+from difficulty.acr.fills import QuestionSet
+from difficulty.acr.interval import Target, profile_intervals
+from difficulty.acr.likelihood import binomial_matrix
+from difficulty.acr.mixture import Mixture, fit_mixture
+from difficulty.acr.planner import Plan, planner
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from difficulty.forecast.bounds import extremes
-from difficulty.forecast.collapse import Floats, collapse_probability
-from difficulty.forecast.counts import MAX_K
-from difficulty.forecast.likelihood import binomial_matrix
-from difficulty.forecast.mixture import Mixture
+from difficulty.acr.bounds import extremes
+from difficulty.acr.collapse import Floats, collapse_probability
+from difficulty.acr.counts import MAX_K
+from difficulty.acr.likelihood import binomial_matrix
+from difficulty.acr.mixture import Mixture
 
 CHOICES = (8, 10, 16)
 

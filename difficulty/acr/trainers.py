@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from difficulty.acr.fills import REDRAWS
 from difficulty.errors import SettingsError
-from difficulty.forecast.fills import REDRAWS
 
 TRAIN_GROUPS = 96
 """Groups a step where neither the user nor the trainer's documents say: the medical-exam study's

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from difficulty.forecast.collapse import Floats, Ints
-from difficulty.forecast.likelihood import maximise
-from difficulty.forecast.mixture import PRIOR_QUESTIONS
-from difficulty.forecast.rewards import Outcomes
+from difficulty.acr.collapse import Floats, Ints
+from difficulty.acr.likelihood import maximise
+from difficulty.acr.mixture import PRIOR_QUESTIONS
+from difficulty.acr.rewards import Outcomes
 
 DRAWS, MOST_DRAWS = 400_000, 1_000
 """Groups that are drawn in all, shared among the questions, and at most for one of them."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from difficulty.forecast.bounds import Chosen
-from difficulty.forecast.estimate import Estimate, Work
-from difficulty.forecast.outlook import Candidate
-from difficulty.forecast.steps import fill_chance
-from difficulty.forecast.trainers import Plan
+from difficulty.acr.bounds import Chosen
+from difficulty.acr.estimate import Estimate, Work
+from difficulty.acr.outlook import Candidate
+from difficulty.acr.steps import fill_chance
+from difficulty.acr.trainers import Plan
 from difficulty.levels import LEVELS, level_of
 
 SAFE = 0.99

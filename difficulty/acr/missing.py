@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from difficulty.acr.collapse import check_group_size, collapse_probability
+from difficulty.acr.counts import Column, Counts, whole_numbers
+from difficulty.acr.mixture import fit_mixture
 from difficulty.errors import InputError
-from difficulty.forecast.collapse import check_group_size, collapse_probability
-from difficulty.forecast.counts import Column, Counts, whole_numbers
-from difficulty.forecast.mixture import fit_mixture
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from difficulty.forecast.collapse import Floats
-from difficulty.forecast.fills import FAR, QuestionSet, draws_of, moments, usable_groups
-from difficulty.forecast.trainers import Plan
+from difficulty.acr.collapse import Floats
+from difficulty.acr.fills import FAR, QuestionSet, draws_of, moments, usable_groups
+from difficulty.acr.trainers import Plan
 
 ENOUGH = 1e-9
 """Where there is no limit on batches, the chance of needing one more that is left out."""

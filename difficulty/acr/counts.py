@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from difficulty.acr.collapse import Floats, Ints
 from difficulty.errors import InputError
-from difficulty.forecast.collapse import Floats, Ints
 
 MAX_CLASSES, MAX_K = 160, 100
 """Laws are fitted to at most about so many distinct (k, c), and to at most so many samples a

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from difficulty.acr.answer import require_a_batch, trainer_answer
+from difficulty.acr.drift import drift
+from difficulty.acr.estimate import Estimate, every_question
+from difficulty.acr.forecast import Forecast
+from difficulty.acr.length import LengthPenalty
+from difficulty.acr.rewards import RewardForecast, RewardTable, forecast_rewards
+from difficulty.acr.spread import narrow_chances
+from difficulty.acr.trainers import Plan, plan_run
 from difficulty.errors import SettingsError
-from difficulty.forecast.answer import require_a_batch, trainer_answer
-from difficulty.forecast.drift import drift
-from difficulty.forecast.estimate import Estimate, every_question
-from difficulty.forecast.forecast import Forecast
-from difficulty.forecast.length import LengthPenalty
-from difficulty.forecast.rewards import RewardForecast, RewardTable, forecast_rewards
-from difficulty.forecast.spread import narrow_chances
-from difficulty.forecast.trainers import Plan, plan_run
 from difficulty.forecast_spec import PENALTY_KEYS, TRAINER_KEYS, ForecastSpec
 
 PENALTIES = ("soft_overlong",)

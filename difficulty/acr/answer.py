@@ -6,18 +6,18 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from difficulty.errors import SettingsError
-from difficulty.forecast.estimate import Estimate, every_question
-from difficulty.forecast.forecast import Forecast
-from difficulty.forecast.outlook import Candidate, outlook, unknown
-from difficulty.forecast.safety import (
+from difficulty.acr.estimate import Estimate, every_question
+from difficulty.acr.forecast import Forecast
+from difficulty.acr.outlook import Candidate, outlook, unknown
+from difficulty.acr.safety import (
     SAFE,
     candidate_of,
     least_group_size,
     least_rounds,
     widest_keep,
 )
-from difficulty.forecast.trainers import Plan
+from difficulty.acr.trainers import Plan
+from difficulty.errors import SettingsError
 
 HEADLINE = (
     "p_step_fills", "p_all_steps_fill", "expected_batches", "expected_answers",
