@@ -38,6 +38,7 @@ check: $(READY) ## lint and type-check
 bench: $(READY) ## run the benchmarks but for the slow ones (bench/README.md)
 	$(PY) -m bench.grading
 	$(PY) -m bench.selection
+	$(PY) -m bench.duplicates
 	$(PY) -m bench.sampling
 
 fuzz: $(READY) ## grade 120,000 random and mutated replies, and long runs of one thing (minutes)

@@ -25,12 +25,20 @@ def print_errors(repetitions: int) -> None:
     """A markdown table; all methods see the same sets."""
     print("| law | n | truth | ours | plain mixture | Beta law | plug-in | law known | law alone |")
     print("|---|---|---|---|---|---|---|---|---|")
+    together: dict[tuple[int, str], list[list[float]]] = {}
     for index, (name, law) in enumerate(U_SHAPED.items()):
         for n in QUESTIONS:
             rng = np.random.default_rng([SEED, index, n])
             for truth, errors in _errors(law, n, repetitions, rng).items():
-                figures = " | ".join(f"{error:.4f}" for error in errors)
-                print(f"| {name} | {n:,} | {truth} | {figures} |", flush=True)
+                together.setdefault((n, truth), []).append(errors)
+                _print_row(name, n, truth, errors)
+    for (n, truth), rows in together.items():
+        _print_row("all of them", n, truth, np.sqrt(np.mean(np.square(rows), axis=0)).tolist())
+
+
+def _print_row(name: str, n: int, truth: str, errors: list[float]) -> None:
+    figures = " | ".join(f"{error:.4f}" for error in errors)
+    print(f"| {name} | {n:,} | {truth} | {figures} |", flush=True)
 
 
 def _errors(law: Law, n: int, repetitions: int, rng: np.random.Generator) -> dict[str, list[float]]:

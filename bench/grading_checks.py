@@ -15,9 +15,9 @@ from difficulty.grading.grade import MAX_CHARS
 from difficulty.grading.latex import normalize_math, squeeze
 from difficulty.grading.normalize import normalize, plain
 from difficulty.grading.numbers import canonical, find_number_words, find_numbers, parse_number
-from difficulty.grading.numeric import REFUSED
-from difficulty.grading.options import options_of
+from difficulty.grading.options import option_key, options_of
 from difficulty.grading.text import text_key
+from difficulty.grading.together import REFUSED
 from difficulty.schema import Completion, Grade, Question
 
 T = TypeVar("T")
@@ -121,7 +121,7 @@ def _number_stands_there(found: Grade, text: str) -> bool:
     """
     assert found.span is not None
     assert found.extracted_answer is not None
-    reply = normalize(text, max(0, len(text) - MAX_CHARS))
+    reply = normalize(text, max(0, len(text) - MAX_CHARS)).last(MAX_CHARS)
     begin, end = found.span.start, found.span.end
     items = [
         *find_numbers(reply.low, 0, len(reply.low)),
@@ -135,7 +135,10 @@ def _number_stands_there(found: Grade, text: str) -> bool:
         and span.end > begin
     }
     piece = plain(text[begin:end]).lower()
-    alone = find_numbers(piece, 0, len(piece))
+    alone = [
+        *find_numbers(piece, 0, len(piece)),
+        *find_number_words(piece, 0, len(piece)),
+    ]
     values |= {canonical(item.value) for item in alone if item.value is not None}
     bare = parse_number(piece.strip(" \n\t*_`\"'.。$\\()[]{}"))
     if bare is not None:
@@ -154,9 +157,12 @@ def _holds(question: Question, piece: str, value: str) -> bool:
 
 
 def _names(question: Question, low: str, label: str) -> bool:
-    """Whether a text has an option's label or its own words."""
-    words = options_of(question.choices or ()).own_words(label)
-    return label.lower() in low or bool(words and words in " ".join(low.split()))
+    """Whether a text has an option's label, also as ②, or its own words, also as ``E. coli``."""
+    options = options_of(question.choices or ())
+    if any(options.label_of(char) == label for char in low):
+        return True
+    found = options.pattern.finditer(low) if options.pattern else ()
+    return any(options.texts[option_key(words.group())] == label for words in found)
 
 
 def _can_be_right(question: Question, text: str) -> bool:

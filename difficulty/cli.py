@@ -78,6 +78,7 @@ from difficulty.select_options import (
     AboveChanceOption,
     AgainstOption,
     BatchSizeOption,
+    CarryOption,
     ControlOption,
     CopiesOption,
     ExplainOption,
@@ -427,13 +428,19 @@ def export(
     control: ControlOption = None,
     copies: CopiesOption = None,
     shard_rows: ShardRowsOption = None,
+    carry: CarryOption = None,
     push_to_hub: PushOption = None,
     public: PublicOption = False,
     as_json: Json = False,
 ) -> None:
     """Write the training files of the kept questions."""
     values = stated(
-        trainers=names(to), holdout=holdout, control=control, copies=copies, shard_rows=shard_rows
+        trainers=names(to),
+        holdout=holdout,
+        control=control,
+        copies=copies,
+        shard_rows=shard_rows,
+        carry=as_tuple(carry),
     )
     if public and push_to_hub is None:
         raise typer.BadParameter("goes with --push-to-hub", param_hint="--public")

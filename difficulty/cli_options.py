@@ -52,7 +52,10 @@ GroupSizeOption = Annotated[
 ColumnOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--column", metavar="ROLE=COLUMN", help="Name a column, as answer=KEY; repeat for more."
+        "--column",
+        metavar="ROLE=COLUMN",
+        help="Name a column, as answer=KEY; repeat. Roles: prompt, choices, answer, kind, "
+        "tolerance, aliases, system_prompt, source.",
     ),
 ]
 SplitOption = Annotated[str | None, typer.Option(help="Split of a Hub set.")]

@@ -8,7 +8,7 @@ that drops a question names it. An order never drops any.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -135,15 +135,20 @@ def why_empty(dropped: Counter[str], selection: SelectionSpec) -> str:
 
 
 def overlap_reasons(selection: SelectionSpec) -> dict[str, str]:
-    """Evaluation set -> drop reason, in the order in which they were given."""
-    return {file: f"overlaps_{Path(file).stem}" for file in selection.against or ()}
+    """Evaluation set -> drop reason, in the order in which they were given; no two are alike."""
+    found: dict[str, str] = {}
+    for file in selection.against or ():
+        reason = f"overlaps_{Path(file).stem}"
+        same = sum(Path(other).stem == Path(file).stem for other in found)
+        found[file] = f"{reason}-{same + 1}" if same else reason
+    return found
 
 
 def counts_rule(
     selection: SelectionSpec,
     *,
     min_graded: int,
-    collapse: Mapping[tuple[int, int], float] | None = None,
+    collapse: Callable[[int, int], float] | None = None,
     guess: Fraction | None = None,
 ) -> Callable[[int, int], bool]:
     """``(num_graded, num_correct) ->`` do the rules beside the levels keep such a question?
@@ -154,18 +159,19 @@ def counts_rule(
     Args:
         selection: the rules.
         min_graded: graded answers that a level needs.
-        collapse: collapse probability by (num_graded, num_correct), for ``max_collapse``.
+        collapse: ``(num_graded, num_correct) ->`` collapse probability, also of counts that no
+            question has; for ``max_collapse``.
         guess: chance of a guess, for ``above_chance``; None for questions without options.
     """
     low, high = run_spec.parse_band(selection.pass_rate) if selection.pass_rate else (0.0, 1.0)
-    most = selection.max_collapse if collapse else None
+    most = selection.max_collapse
     sure = selection.above_chance if guess is not None else None
 
     def keeps(graded: int, correct: int) -> bool:
         return (
             graded >= min_graded
             and low <= correct / graded <= high
-            and (most is None or collapse is None or collapse[graded, correct] <= most)
+            and (most is None or collapse is None or collapse(graded, correct) <= most)
             and (sure is None or guess is None or beats_guessing(correct, graded, guess) >= sure)
         )
 

@@ -19,8 +19,8 @@ from difficulty.run_spec import RunSpec, settings_through
 from difficulty.store import RunFolder
 
 if TYPE_CHECKING:
-    from difficulty.forecast import Counts, Estimate
-    from difficulty.forecast.forecast import Forecast
+    from difficulty.acr import Counts, Estimate
+    from difficulty.acr.forecast import Forecast
 
 Rule = Callable[[int, int], bool]
 ByGuess = dict[Fraction | None, "Counts"]
@@ -36,7 +36,7 @@ WIDE = 0.05
 
 def read_by_guess(run: RunFolder) -> ByGuess:
     """Counts of right answers by the chance of a guess; None stands for no options."""
-    from difficulty.forecast import Counts
+    from difficulty.acr import Counts
 
     rows = store.connect(run).execute(COUNTS, {"profile": store.sql_path(run.profile)}).fetchall()
     found: dict[Fraction | None, list[tuple[int, int, int]]] = {}
@@ -64,7 +64,7 @@ def forecast_kept(counts: Counts, by_guess: ByGuess, spec: RunSpec) -> Forecast:
         by_guess: the same questions by the chance of a guess.
         spec: the rules and the group size.
     """
-    from difficulty.forecast import forecast
+    from difficulty.acr import forecast
 
     size, keep = spec.selection.group_size, levels.parse_keep(spec.selection.keep)
     rules = _rules(counts, by_guess, spec)
@@ -91,12 +91,10 @@ def forecast_kept(counts: Counts, by_guess: ByGuess, spec: RunSpec) -> Forecast:
 
 def _rules(counts: Counts, by_guess: ByGuess, spec: RunSpec) -> dict[Fraction | None, Rule]:
     """What a question must meet beside its level, by the chance of a guess."""
-    from difficulty.forecast import collapse_posterior
-
     selection = spec.selection
     collapse = None
     if selection.max_collapse is not None:
-        collapse = collapse_posterior(counts, selection.group_size)
+        collapse = _collapse_of(counts, selection.group_size)
     min_graded = spec.bucket.min_graded or spec.sampling.k
     return {
         guess: curriculum.counts_rule(
@@ -104,6 +102,30 @@ def _rules(counts: Counts, by_guess: ByGuess, spec: RunSpec) -> dict[Fraction | 
         )
         for guess in by_guess
     }
+
+
+def _collapse_of(counts: Counts, group_size: int) -> Callable[[int, int], float]:
+    """The posterior that the selection goes by, also for counts that no question happens to have.
+
+    A law's chance to be kept sums over all counts that a question could have shown.
+    """
+    import numpy as np
+
+    from difficulty.acr import collapse_posterior
+    from difficulty.acr.collapse import collapse_probability
+    from difficulty.acr.mixture import fit_mixture
+
+    known = dict(collapse_posterior(counts, group_size))
+    law = fit_mixture(counts.classes())
+    values = collapse_probability(law.grid, group_size)
+
+    def collapse(graded: int, correct: int) -> float:
+        if (graded, correct) not in known:
+            pair = np.array([graded]), np.array([correct])
+            known[graded, correct] = float(law.mean(values, *pair)[0])
+        return known[graded, correct]
+
+    return collapse
 
 
 def _same_rule(by_guess: ByGuess, rules: dict[Fraction | None, Rule]) -> Rule | None:
@@ -120,8 +142,8 @@ def _same_rule(by_guess: ByGuess, rules: dict[Fraction | None, Rule]) -> Rule | 
 def _combined(
     by_guess: ByGuess, rules: dict[Fraction | None, Rule], keep: tuple[str, ...], size: int
 ) -> Estimate | None:
-    from difficulty.forecast import Estimate
-    from difficulty.forecast.estimate import Work
+    from difficulty.acr import Estimate
+    from difficulty.acr.estimate import Work
 
     parts = []
     for guess, counts in by_guess.items():

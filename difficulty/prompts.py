@@ -93,6 +93,19 @@ def user_text(question: Question, template: Template) -> str:
     return "\n\n".join(parts)
 
 
+def asked_form(question: Question, *, template: str = DEFAULT_TEMPLATE) -> str | None:
+    """The gold as the template asks for it: ``Answer: X`` or a box; null where it asks for nothing.
+
+    Raises:
+        SettingsError: no template of that name.
+    """
+    instruction = find_template(template).instructions.get(question.kind, "")
+    gold = question.answer.replace(",", ", ") if question.kind == "multi" else question.answer
+    if "Answer:" in instruction:
+        return f"Answer: {gold}"
+    return f"\\boxed{{{gold}}}" if "\\boxed{}" in instruction else None
+
+
 def options_text(choices: tuple[Choice, ...]) -> str:
     """``A. first option`` and so on, one a line."""
     return "\n".join(f"{choice.label}. {choice.text}" for choice in choices)

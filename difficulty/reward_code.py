@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from difficulty.errors import SettingsError
@@ -86,3 +87,65 @@ def _module_files(start: Path, dotted: str) -> Iterator[Path]:
         for candidate in (place.with_name(f"{part}.py"), place / "__init__.py"):
             if candidate.is_file():
                 yield candidate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signature:
+    """How a function wants to be called, as its definition says; nothing of it is run."""
+
+    style: str | None
+    """``trl`` or ``verl``; null where no plain definition of that name is found."""
+    is_class: bool = False
+    """A class, of which trainers make an object without arguments."""
+    is_async: bool = False
+    takes_prompts: bool = False
+    takes_all: bool = True
+    """It has ``**kwargs``."""
+    columns: tuple[str, ...] = ()
+    """Columns that a function of TRL's kind names."""
+
+
+GIVEN_BY_TRL = ("prompts", "completions", "completion_ids", "trainer_state")
+UNKNOWN = Signature(style=None)
+
+
+def signature_of(path: Path, name: str) -> Signature:
+    """What the definition ``name`` in a file takes; unknown where it is not read at once."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return UNKNOWN
+    names = {
+        node.name: node
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }
+    node = names.get(name) or names.get(_class_of(tree, name) or "")
+    if isinstance(node, ast.ClassDef):
+        call = next((part for part in node.body if getattr(part, "name", "") == "__call__"), None)
+        if not isinstance(call, ast.FunctionDef | ast.AsyncFunctionDef):
+            return UNKNOWN
+        return replace(_signature(call), is_class=name in names)
+    return UNKNOWN if node is None else _signature(node)
+
+
+def _class_of(tree: ast.Module, name: str) -> str | None:
+    """Of ``name = Class(...)`` at the top of a file, the class."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            targets = [target.id for target in node.targets if isinstance(target, ast.Name)]
+            if name in targets and isinstance(node.value.func, ast.Name):
+                return node.value.func.id
+    return None
+
+
+def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Signature:
+    names = [each.arg for each in (*node.args.args, *node.args.kwonlyargs) if each.arg != "self"]
+    style = "trl" if "completions" in names else "verl" if "solution_str" in names else None
+    return Signature(
+        style=style,
+        is_async=isinstance(node, ast.AsyncFunctionDef),
+        takes_prompts="prompts" in names or node.args.kwarg is not None,
+        takes_all=node.args.kwarg is not None,
+        columns=tuple(each for each in names if each not in GIVEN_BY_TRL),
+    )

@@ -68,7 +68,7 @@ def check_set(
     from difficulty.report.rewards import print_trials
     from difficulty.report.terminal import print_check
     from difficulty.sources.check import check_dataset
-    from difficulty.user_rewards import grading_for_trial, try_rewards
+    from difficulty.user_rewards import grading_for_trial, require_reward, try_rewards
 
     rewards = grading_for_trial(grading, concurrency)
     if rewards is not None and not uses_builtin(rewards):
@@ -80,10 +80,12 @@ def check_set(
         )
     if as_json:
         print_json(found)
-        return
-    print_check(found, console())
+    else:
+        print_check(found, console())
     if rewards is not None:
-        print_trials(found["reward"], console())
+        if not as_json:
+            print_trials(found["reward"], console())
+        require_reward(found["reward"])
 
 
 def compare_grades(folder: Path, overrides: Overrides, *, as_json: bool) -> None:

@@ -16,8 +16,8 @@ from difficulty.run_spec import RunSpec
 from difficulty.store import RunFolder
 
 if TYPE_CHECKING:
-    from difficulty.forecast import Counts
-    from difficulty.forecast.rewards import RewardTable
+    from difficulty.acr import Counts
+    from difficulty.acr.rewards import RewardTable
 
 COUNTS = """
     SELECT num_graded, num_correct, count(*) AS num_questions, source
@@ -41,7 +41,7 @@ class Collapse:
 
 def read_counts(run: RunFolder) -> Counts | None:
     """Counts of right answers by source; None when nothing was graded."""
-    from difficulty.forecast import Counts
+    from difficulty.acr import Counts
 
     rows = store.connect(run).execute(COUNTS, {"profile": store.sql_path(run.profile)}).fetchall()
     if not rows:
@@ -52,7 +52,7 @@ def read_counts(run: RunFolder) -> Counts | None:
 
 def read_collapse(run: RunFolder, spec: RunSpec) -> list[Collapse]:
     """Posterior collapse probability of each pair of counts, at the run's group size."""
-    from difficulty.forecast import collapse_posterior
+    from difficulty.acr import collapse_posterior
 
     counts = read_counts(run)
     posterior = collapse_posterior(counts, spec.selection.group_size) if counts else {}
@@ -64,18 +64,27 @@ def read_collapse(run: RunFolder, spec: RunSpec) -> list[Collapse]:
 
 def forecast_json(run: RunFolder, counts: Counts, spec: RunSpec) -> dict[str, Any]:
     """The forecast of a run's counts as the command line prints it."""
-    from difficulty.forecast.complete import complete
+    from difficulty.acr.complete import complete
 
     found = forecast_kept(counts, read_by_guess(run), spec)
     kept = kept_questions(run, spec)
     if not kept:
         kept = _capped(counts, spec, found.kept_rule)
     rewards = _rewards(run, spec) if wants_rewards(run, spec) else None
-    return complete(found, spec.forecast, kept_questions=kept, rewards=rewards)
+    answer = complete(found, spec.forecast, kept_questions=kept, rewards=rewards)
+    return _with_kept(answer, kept_questions(run, spec))
+
+
+def _with_kept(answer: dict[str, Any], kept: int | None) -> dict[str, Any]:
+    """The kept set counted as the selection has it; ``num_by_rules`` is what its rates rest on."""
+    figures = answer["kept"]
+    by_rules = figures["num_questions"]
+    count = by_rules if kept is None else kept
+    return {**answer, "kept": {**figures, "num_questions": count, "num_by_rules": by_rules}}
 
 
 def _rewards(run: RunFolder, spec: RunSpec) -> RewardTable:
-    from difficulty.forecast.complete import floored, penalty_of, plan_of
+    from difficulty.acr.complete import floored, penalty_of, plan_of
 
     plan = plan_of(spec.forecast, group_size=spec.selection.group_size)
     return read_rewards(run, penalty_of(spec.forecast, floored=floored(plan)))
@@ -102,7 +111,7 @@ def empty_forecast(spec: RunSpec) -> dict[str, Any]:
     return {
         "group_size": spec.selection.group_size,
         "pool": nothing,
-        "kept": {**nothing, "levels": kept},
+        "kept": {**nothing, "levels": kept, "num_by_rules": 0},
         "levels": dict.fromkeys(levels.LEVELS, nothing),
         "rewards": None,
         "drift": {"pool": None, "kept": None},
@@ -113,12 +122,12 @@ def empty_forecast(spec: RunSpec) -> dict[str, Any]:
 def is_whole(path: Path) -> bool:
     """Does the file hold all that this version forecasts?"""
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found.keys() >= {"drift", "rewards"}
+    return found.keys() >= {"drift", "rewards"} and "num_by_rules" in found["kept"]
 
 
 def read_missing(run: RunFolder, spec: RunSpec) -> dict[str, float] | None:
     """Pool rate if all unknown answers were wrong / right; None when none is unknown."""
-    from difficulty.forecast import missing_range
+    from difficulty.acr import missing_range
 
     rows = store.connect(run).execute(MISSING, {"profile": store.sql_path(run.profile)}).fetchall()
     graded, missing, correct, questions = zip(*rows, strict=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 from difficulty import reward_spec, run_spec, store
 from difficulty.errors import SettingsError
-from difficulty.export.trainers import find_trainer
+from difficulty.export.trainers import find_trainer, require_one_turn
 from difficulty.grading import GRADER_VERSION
 from difficulty.run_spec import GradingSpec, RunSpec, settings_through
 from difficulty.sources.dataset import Dataset, find_dataset
@@ -74,7 +74,9 @@ def new_spec(stated: Overrides) -> RunSpec:
     if not reward_spec.uses_builtin(GradingSpec(**stated["grading"])):
         stated["source"] = {**stated["source"], "unchecked_gold": True}
     _require_trainers(stated)
-    return RunSpec(**{name: hints[name](**values) for name, values in stated.items()})
+    spec = RunSpec(**{name: hints[name](**values) for name, values in stated.items()})
+    require_one_turn(spec)
+    return spec
 
 
 def change_run(run: RunFolder, overrides: Overrides) -> RunSpec:
@@ -135,7 +137,10 @@ def with_overrides(spec: RunSpec, overrides: Overrides) -> RunSpec:
         for section, values in overrides.items()
     }
     _require_trainers(overrides)
-    return dataclasses.replace(spec, **changed)
+    changed_spec = dataclasses.replace(spec, **changed)
+    if "trainers" in overrides.get("export", {}):
+        require_one_turn(changed_spec)
+    return changed_spec
 
 
 def refuse_other_sampling(run: RunFolder, spec: RunSpec) -> None:

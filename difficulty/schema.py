@@ -60,7 +60,7 @@ class Question:
     num_copies: int
     """How often this very content stands in the dataset (at least 1)."""
     metadata: str
-    """The dataset's other columns as a JSON object; ``{}`` when there are none."""
+    """The dataset's own columns as they are, but for prompt and system prompt, as a JSON object."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -76,6 +76,8 @@ def export_run(
                 f"one dataset holds the files of one trainer: found {', '.join(trainers)}. "
                 "Choose with --to"
             )
+    if overrides["export"].get("carry"):
+        _refuse_to_carry(RunFolder(folder), overrides)
     run = refresh_run("export", folder, overrides)
     facts = stage_facts("export", run)
     if push_to is not None:
@@ -87,6 +89,20 @@ def export_run(
     show_stage("export", run)
     if push_to is not None:
         console().print(f"uploaded to {facts['pushed']}", markup=False)
+
+
+def _refuse_to_carry(run: RunFolder, overrides: Overrides) -> None:
+    """Refuse columns that cannot be carried before they become settings of the run.
+
+    Raises:
+        SettingsError: one is not there, or its values have no one type.
+    """
+    from difficulty.export.carried import find_carried
+    from difficulty.runs import with_overrides
+    from difficulty.store import load_spec
+
+    if run.questions.exists():
+        find_carried(run, with_overrides(load_spec(run), overrides))
 
 
 def explain(folder: Path, prefix: str, *, as_json: bool) -> None:

@@ -78,7 +78,8 @@ ExplainOption = Annotated[
     str | None,
     typer.Option(
         metavar="QUESTION_ID",
-        help="Tell this question's story instead; the start of its id is enough.",
+        help="Tell this question's story instead; the start of its id is enough, or the dataset's "
+        "own id.",
     ),
 ]
 
@@ -95,7 +96,7 @@ ControlOption = Annotated[
     typer.Option(
         metavar="KIND",
         help="random: beside TRAINER also write TRAINER-control, as many questions of each source "
-        "drawn from everything profiled.",
+        "drawn from everything profiled; none: no longer.",
     ),
 ]
 CopiesOption = Annotated[
@@ -107,6 +108,14 @@ CopiesOption = Annotated[
 ]
 ShardRowsOption = Annotated[
     int | None, typer.Option(help="Rows of a training file. (default: 500000)")
+]
+CarryOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Write this column of the dataset into the files, for your reward; repeat, or all, or "
+        "none. (default: all with --reward, else none)",
+    ),
 ]
 PushOption = Annotated[
     str | None,

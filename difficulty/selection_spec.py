@@ -15,7 +15,8 @@ BATCH_SIZE = 64
 """Questions a batch of the order ``mix`` unless the user says otherwise."""
 GAUSSIAN_MEAN = "0.8-0.2"
 GAUSSIAN_WIDTH = 0.2
-CONTROLS = ("random",)
+CONTROLS = ("random", "none")
+CARRY_WORDS = CARRY_ALL, CARRY_NONE = "all", "none"
 SHARD_ROWS = 500_000
 """Rows of a file of the export unless the user says otherwise."""
 
@@ -66,6 +67,9 @@ class ExportSpec:
     """True: a question stands in the files as often as in the dataset. Null: once."""
     shard_rows: int | None = None
     """Rows of a file; null: ``SHARD_ROWS``."""
+    carry: tuple[str, ...] | None = None
+    """Columns of the dataset that the files hold under their own name; ``all`` or ``none`` alone.
+    Null: all if the run is graded by a reward of the user's own, else none."""
 
 
 def check_selection(selection: SelectionSpec) -> None:
@@ -149,6 +153,9 @@ def check_export(export: ExportSpec) -> None:
         raise SettingsError(
             f"unknown control: {export.control!r}. Choose one of {', '.join(CONTROLS)}"
         )
+    word = next((name for name in export.carry or () if name in CARRY_WORDS), None)
+    if word is not None and len(export.carry or ()) > 1:
+        raise SettingsError(f"carry {word} goes alone: found {', '.join(export.carry or ())}")
 
 
 def parse_mix(text: str) -> dict[str, Fraction]:

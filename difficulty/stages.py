@@ -20,8 +20,9 @@ from difficulty import curriculum, pass_rates, regrade, run_spec, store
 from difficulty.choose import choose, require_sources, say_costs
 from difficulty.duplicates import evaluation_hashes, list_near_duplicates, list_overlaps
 from difficulty.errors import RunError, SettingsError
+from difficulty.export.carried import NOTHING, find_carried, left_out_of
 from difficulty.export.split import layout_settings
-from difficulty.export.trainers import find_trainer
+from difficulty.export.trainers import TRAINERS, find_trainer, require_one_turn
 from difficulty.export.write import (
     CONTROL,
     export_file,
@@ -93,6 +94,7 @@ def sample(run: RunFolder, spec: RunSpec, live: Live) -> None:
     if owed and owed < wanted:
         live.say(f"{wanted - owed:,} of {wanted:,} samples are there; drawing the other {owed:,}")
     if owed:
+        require_one_turn(spec, own_system=_has_system_prompts(run))
         draw(run, spec, owed=owed, say=live.say, bar=live.bar)
         owed = num_owed(run, spec)
     if owed:
@@ -100,6 +102,12 @@ def sample(run: RunFolder, spec: RunSpec, live: Live) -> None:
             f"{owed:,} of {wanted:,} samples are missing after sampling. Run the same command again"
         )
     _say_failures(run, live)
+
+
+def _has_system_prompts(run: RunFolder) -> bool:
+    sql = "SELECT count(system_prompt) FROM rows_of($questions)"
+    parameters = {"questions": store.sql_path(run.questions)}
+    return bool(store.connect(run).execute(sql, parameters).fetchall()[0][0])
 
 
 def _say_failures(run: RunFolder, live: Live) -> None:
@@ -313,8 +321,8 @@ def forecast(run: RunFolder, spec: RunSpec, live: Live) -> None:
 def export(run: RunFolder, spec: RunSpec, live: Live) -> None:
     """selection.parquet -> exports/TRAINER/train-00000.parquet for each trainer.
 
-    Files of trainers that are not asked for, and of a selection that is no more, are removed: a
-    file that is there is a file of this selection.
+    Files of an earlier selection are made again, also those of trainers that are not asked for this
+    time: a file that is there is a file of this selection.
 
     Raises:
         SettingsError: the keep rules left nothing; names what dropped the questions.
@@ -324,8 +332,12 @@ def export(run: RunFolder, spec: RunSpec, live: Live) -> None:
         "selection": store.content_hash(run.selection),
     }
     settings = settings_through(spec, "selection") | layout_settings(spec)
-    trainers = [find_trainer(name) for name in spec.export.trainers]
-    _remove_stale_exports(run, settings, inputs, live)
+    stale = _stale_exports(run, settings, inputs)
+    again = [name for name in stale if name in TRAINERS and name not in spec.export.trainers]
+    trainers = [find_trainer(name) for name in (*spec.export.trainers, *again)]
+    complete = not stale and all(is_written(run, trainer) for trainer in trainers)
+    carried = NOTHING if complete else find_carried(run, spec)
+    _remove_stale_exports(run, spec, stale, live)
     require_kept(run, spec)
     chats = [trainer.name for trainer in trainers if not trainer.takes_text]
     if spec.sampling.prompt_style == "plain" and chats:
@@ -333,13 +345,19 @@ def export(run: RunFolder, spec: RunSpec, live: Live) -> None:
             f"plain run: {', '.join(chats)} get the prompt as one user message; give them a "
             "template that passes it through as it is"
         )
+    stamp = Stamp(settings=settings, inputs=inputs)
     for trainer in trainers:
         if not is_written(run, trainer):
-            rows = write_export(run, trainer, spec, Stamp(settings=settings, inputs=inputs))
-            live.say(f"{export_file(run, trainer.name)}: {rows:,} questions; {trainer.order_hint}")
-        if spec.export.control and not is_written(run, trainer, control=True):
+            rows = write_export(run, trainer, spec, stamp, carried)
+            file = export_file(run, trainer.name)
+            live.say(f"{file}: {rows:,} questions; {trainer.order_hint}")
+            left_out = left_out_of(trainer, carried)
+            if left_out:
+                reasons = "; ".join(f"{name} ({why})" for name, why in left_out.items())
+                live.say(f"{file}: without columns of the dataset: {reasons}")
+        if spec.export.control == "random" and not is_written(run, trainer, control=True):
             made = Stamp(settings=settings | CONTROL_SETTINGS, inputs=inputs)
-            rows = write_control(run, trainer, spec, made)
+            rows = write_control(run, trainer, spec, made, carried)
             file = export_file(run, trainer.name, control=True)
             live.say(f"{file}: {rows:,} questions drawn from everything profiled, as a control")
 
@@ -347,15 +365,32 @@ def export(run: RunFolder, spec: RunSpec, live: Live) -> None:
 CONTROL_SETTINGS = {"export.control": "random"}
 
 
-def _remove_stale_exports(
-    run: RunFolder, settings: dict[str, Any], inputs: dict[str, str], live: Live
-) -> None:
+def _stale_exports(
+    run: RunFolder, settings: dict[str, Any], inputs: dict[str, str]
+) -> dict[str, Path]:
+    """Folders of exports/ that hold files of another selection, with one of these files."""
+    found = {}
     for path in sorted(run.exports.glob("*/*.parquet")):
         stamp = store.read_stamp(path)
         control = CONTROL_SETTINGS if path.parent.name.endswith(CONTROL) else {}
         if stamp is not None and not stamp.matches(settings | control, inputs):
-            remove_export(path)
-            live.say(f"removed {path}: it held another selection")
+            found[path.parent.name] = path
+    return found
+
+
+def _remove_stale_exports(
+    run: RunFolder, spec: RunSpec, stale: dict[str, Path], live: Live
+) -> None:
+    """Remove them, saying what becomes of each."""
+    kept = store.num_rows(run.selection) > sum(dropped(run).values())
+    controlled = spec.export.control == "random"
+    for name, path in stale.items():
+        remove_export(path)
+        again = kept and (controlled if name.endswith(CONTROL) else name in TRAINERS)
+        live.say(
+            f"{run.exports / name}: it held another selection and is "
+            f"{'made again' if again else 'removed'}"
+        )
 
 
 def require_kept(run: RunFolder, spec: RunSpec) -> None:

@@ -314,6 +314,17 @@ def _content(path: Path) -> str:
     return "" if stamp is None else stamp.content
 
 
+MADE_BY = {
+    "questions.parquet": "sample",
+    "set_aside.parquet": "sample",
+    "grades.parquet": "grade",
+    "profile.parquet": "bucket",
+    "selection.parquet": "select",
+    "forecast.json": "forecast",
+}
+"""Table -> the stage that makes it."""
+
+
 def content_hash(path: Path) -> str:
     """Content hash of a finished table.
 
@@ -322,7 +333,9 @@ def content_hash(path: Path) -> str:
     """
     stamp = read_stamp(path)
     if stamp is None:
-        raise RunError(f"{path} is not there. Run the stages before this one (difficulty profile)")
+        stage = MADE_BY.get(path.name)
+        advice = f"difficulty {stage} {path.parent}" if stage else "the stages before this one"
+        raise RunError(f"{path} is not there. Run {advice}")
     return stamp.content
 
 

@@ -77,6 +77,8 @@ def run_stage(stage: str, file: RunFile) -> None:
     run = RunFolder(file.folder)
     with starting_run(run, file.dataset, file.model, file.overrides) as spec:
         stages.refresh(run, spec, Live(), stage)
+        if stage == "select":
+            stages.require_kept(run, spec)
     show_stage(stage, run)
 
 

@@ -27,6 +27,7 @@ from difficulty.audit.result import Audit, load_audit, save_audit
 from difficulty.audit.sheet import CELL_LIMIT, COLUMNS, read_sheet, write_sheet
 from difficulty.errors import InputError, RunError, SettingsError
 from difficulty.report.audit_page import render_audit
+from difficulty.report.grader_checks import audit_line, rates
 from difficulty.report.terminal import print_audit_result
 from difficulty.run_spec import ServerSpec
 from difficulty.schema import Completion, Grade, Question, Span
@@ -649,3 +650,29 @@ def test_every_field_of_a_result_has_its_place_in_json(tmp_path):
     audit = judge(run, sample, read_sheet(fill(run, agree)), tmp_path)
     save_audit(run, audit)
     assert json.loads(run.audit.read_text()).keys() == {f.name for f in dataclasses.fields(Audit)}
+
+
+def test_a_cell_of_a_whole_sheet_is_named_by_its_own_row_and_the_files_line(tmp_path):
+    run, _ = drawn_run(tmp_path, text="two\nlines {}")
+    path = fill(run, lambda row: "maybe" if row["row"] == "7" else agree(row), order=-1)
+    lines = path.read_bytes().decode("utf-8").replace("\r\n", "\n").split("\n")
+    start = next(n for n, line in enumerate(lines, 1) if line.startswith("7,maybe"))
+    assert start > 40
+    message = f"row 7 of the sheet (line {start} of the file): human is 'maybe'"
+    with pytest.raises(InputError, match=re.escape(message)):
+        read_sheet(path)
+
+
+def test_a_sheet_that_is_read_after_the_reward_was_switched_says_whose_grades_it_judges(tmp_path):
+    run, sample = drawn_run(tmp_path)
+    sheet = fill(run, agree)
+    switched = dataclasses.replace(sample, grader="reward acc")
+    audit = judge(run, switched, read_sheet(sheet), sheet)
+    assert "drawn from grades of reward acc" in audit.warnings[0]
+    assert "false reject, are those of grader 2" in audit.warnings[0]
+    assert audit_line(audit).startswith("grader 2, ")
+    own = dataclasses.replace(audit, grader="reward acc")
+    assert audit_line(own).startswith("reward acc, ")
+    assert rates(own)[0][0] == "reward errors"
+    assert not any("drawn from" in text for text in
+                   judge(run, sample, read_sheet(sheet), sheet).warnings)  # fmt: skip

@@ -5,7 +5,11 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, make_spec, sum_answer
+
+from difficulty import store
+from difficulty.run_spec import ServerSpec
+from difficulty.sources import load_questions
 
 COMMANDS = (
     "profile", "sample", "grade", "bucket", "select", "forecast", "export", "report", "check",
@@ -317,3 +321,34 @@ def test_check_counts_duplicates_and_names_columns_it_does_not_use(write_rows):
     assert (found["duplicates"], found["conflicting_golds"]) == (2, 1)
     assert found["example"]["unused_columns"] == ["Optionen"]
     assert "columns that are not used: Optionen" in difficulty("check", write_rows(rows)).stdout
+
+
+def test_check_counts_the_questions_that_a_run_would_have(write_rows, tmp_path):
+    golds = {"1 + 1?": ["2", "2"], "2 + 2?": ["4", "5"], "x^2 = 1?": [["1", "-1"]], "3 + 3?": ["6"]}
+    rows = [{"question": text, "answer": gold} for text, found in golds.items() for gold in found]
+    path = write_rows([*rows, {"question": "no gold", "answer": ""}])
+    found = json.loads(difficulty("check", path, "--json").stdout)
+    assert (found["rows"], found["questions"], found["alternative_golds"]) == (7, 3, 1)
+    assert found["set_aside"] == {"conflicting_gold": 2, "no_gold": 1}
+    assert sum(found["kinds"].values()) == sum(found["sources"].values()) == 3
+    text = difficulty("check", path).stdout
+    assert "3 questions of 7 rows" in text
+    assert "questions with several right answers: 1" in text
+    assert "first row of the dataset is row 0" in text
+    assert "row 6: no_gold" in text
+    run = store.RunFolder(tmp_path / "run")
+    run.root.mkdir()
+    load_questions(run, make_spec(path))
+    assert store.num_rows(run.questions) == found["questions"]
+    assert store.num_rows(run.set_aside) == sum(found["set_aside"].values())
+
+
+def test_a_report_after_sampling_alone_names_the_stage_that_comes_next(sums, tmp_path, serve):
+    url, _ = serve(answer=sum_answer(lambda n: 0.5))
+    run = tmp_path / "run"
+    spec = make_spec(sums, server=ServerSpec(endpoints=(url,)))
+    store.save_spec(store.RunFolder(run), spec)
+    assert difficulty("sample", run).returncode == 0
+    assert f"Run difficulty grade {run}" in one_line(difficulty("report", run))
+    assert difficulty("grade", run).returncode == 0
+    assert f"Run difficulty bucket {run}" in one_line(difficulty("report", run))

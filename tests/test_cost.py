@@ -7,6 +7,8 @@ from conftest import make_spec
 from difficulty import stages
 from difficulty.run_spec import ServerSpec
 from difficulty.sampling import cost
+from difficulty.sampling.client import Progress
+from difficulty.sampling.draw import _note
 from difficulty.store import RunFolder
 
 
@@ -109,3 +111,21 @@ def test_a_second_run_is_told_what_the_first_measured(sums, tmp_path, live, serv
     told = [text for text in live.lines if text.startswith("drawing")]
     assert "no earlier speed" in told[0]
     assert "at the speed of first (" in told[1]
+
+
+def test_after_a_redo_under_a_larger_limit_the_time_is_said_to_be_at_most(tmp_path):
+    run = save(tmp_path / "run", spec_of())  # 50 tokens an answer, 500 a second, at most 100
+    sampling = {"max_tokens": 400, "earlier_max_tokens": (100,)}
+    text = cost.estimate(run, make_spec(sampling=sampling, server=ServerSpec()), 1_000)
+    assert "400,000 at the very most; at most 13 minutes at the speed" in text
+    assert "about" not in text
+    redone = save(tmp_path / "done", make_spec(sampling=sampling, server=ServerSpec()))
+    again = cost.estimate(redone, make_spec(sampling=sampling, server=ServerSpec()), 1_000)
+    assert "about 50,000 tokens and 2 minutes" in again
+
+
+def test_no_speed_and_no_shares_are_shown_before_the_first_answer():
+    assert _note(Progress(), 5.0) == "no answer yet, "
+    shown = _note(Progress(questions=2, samples=10, tokens=50, truncated=1), 5.0)
+    assert shown == "2 questions, 10 tokens/s, truncated 10%, failed 0%, "
+    assert "tokens/s" not in _note(Progress(questions=1, samples=1, failed=1), 5.0)

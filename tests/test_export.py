@@ -1,6 +1,7 @@
 import dataclasses
 import json
 import re
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -8,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import make_question, make_spec
+from test_cli import difficulty, one_line
 
 from difficulty import stages, store
 from difficulty.errors import InputError, SettingsError
@@ -267,14 +269,108 @@ def test_every_export_has_a_readme_that_points_at_its_file_our_reward_and_the_or
         assert not re.search(r"\b(FILE|FOLDER)\b", text)
 
 
-def test_the_readme_of_a_run_with_a_reward_of_its_own_says_so():
-    spec = make_spec()
-    own = dataclasses.replace(
-        spec, grading=GradingSpec(grader="1", rewards=(RewardSpec(file="/r.py", name="f"),))
+def own_spec(*parts, threshold=None):
+    rewards = tuple(
+        RewardSpec(file=str(file), name=name, weight=weight) for file, name, weight in parts
     )
-    file = Path("exports/trl/train-00000.parquet")
-    texts = [readme(TRAINERS["trl"], s, file=file, folder=file, rows=1) for s in (spec, own)]
-    assert ["reward of your own** (1 x `f` of `/r.py`)" in text for text in texts] == [False, True]
+    grading = GradingSpec(grader="1", rewards=rewards, pass_threshold=threshold)
+    return dataclasses.replace(make_spec(), grading=grading)
+
+
+def readme_of(name, spec, place=Path("exports")):
+    file = place / name / "train-00000.parquet"
+    return readme(TRAINERS[name], spec, file=file, folder=file.parent / "train", rows=1)
+
+
+def test_the_readme_of_a_run_with_a_reward_of_its_own_says_so():
+    own = own_spec(("/r.py", "f", 0.5), threshold=0.25)
+    texts = [readme_of("trl", spec) for spec in (make_spec(), own)]
+    said = "graded by a reward of your own**: 0.5 x `/r.py:f`. A reply counted\nas correct"
+    assert [said.replace("\n", " ") in text for text in texts] == [False, True]
+    assert "from a reward of 0.25 on" in texts[1]
+
+
+@pytest.fixture
+def own_file(tmp_path):
+    path = tmp_path / "FILE_of_mine.py"
+    path.write_text(
+        "def as_trl(completions, solution, prompts, **columns):\n"
+        "    assert all(prompts)\n"
+        "    return [float(c[0]['content'] == s) for c, s in zip(completions, solution)]\n"
+        "def as_verl(data_source, solution_str, ground_truth, extra_info=None):\n"
+        "    right = float(solution_str == ground_truth)\n"
+        "    return {'score': right, 'k': extra_info['num_samples']}\n"
+    )
+    return path
+
+
+@pytest.mark.parametrize("function", ["as_trl", "as_verl"])
+@pytest.mark.parametrize("name", TRAINERS)
+def test_the_settings_name_the_users_reward_and_its_call_gives_its_value(name, function, own_file):
+    text = readme_of(name, own_spec((own_file, function, 1)), own_file.parent)
+    assert str(own_file.parent) in text
+    assert function in text
+    assert "difficulty.rewards" not in text.partition("Order:")[0]
+    assert not re.search(r"\b(FILE|FOLDER|OWN_\w+|MAX_TOKENS)\b", text)
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    for block in blocks:
+        compile(block, name, "exec")
+    adapter = next((block for block in blocks if "def own_reward" in block), None)
+    native = {"trl": "as_trl", "verl": "as_verl"}.get(name) == function
+    sys.modules.pop(own_file.stem, None)
+    assert (adapter is None) == native
+    if native:
+        return
+    space = {}
+    exec(adapter[: adapter.index("    ))") + 6] + "\n", space)
+    row = {"num_samples": 5, "source": "set", "prompt": "p"}
+    given = [space["own_reward"](reply, "4", row, "2 + 2?") for reply in ("4", "5")]
+    assert given == [1.0, 0.0]
+
+
+def test_a_native_verl_reward_and_several_parts_of_trl(own_file):
+    verl = readme_of("verl", own_spec((own_file, "as_verl", 1)))
+    assert f"reward.custom_reward_function.path={own_file}" in verl
+    assert "reward.custom_reward_function.name=as_verl" in verl
+    parts = own_spec((own_file, "as_trl", 0.5), ("builtin", "builtin", 1))
+    text = readme_of("trl", parts)
+    assert "reward_funcs=[as_trl, trl_reward]" in text
+    assert "reward_weights=[0.5, 1]" in text
+
+
+def test_the_glue_for_trl_and_verl_calls_the_users_reward_row_by_row(own_file):
+    block = re.search(r"```python\n(.*?)```", readme_of("trl", own_spec((own_file, "as_verl", 2))),
+                      re.DOTALL)  # fmt: skip
+    space = {}
+    exec(block[1], space)
+    replies = [[{"role": "assistant", "content": text}] for text in ("4", "5")]
+    found = space["rewards"](
+        completions=replies, solution=["4", "4"], prompts=["a", "b"], completion_ids=[[1], [2]],
+        source=["s", "s"], num_samples=[5, 5], trainer_state=None,
+    )  # fmt: skip
+    assert found == [2.0, 0.0]
+    own_file.write_text(own_file.read_text().replace("    assert all(prompts)\n", ""))
+    sys.modules.pop(own_file.stem, None)
+    text = readme_of("verl", own_spec((own_file, "as_trl", 2)))
+    exec(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], space)
+    assert [space["compute_score"]("set", reply, "4", {"k": 1}) for reply in ("4", "5")] == [2, 0]
+
+
+def test_files_of_an_earlier_selection_are_made_again_also_of_trainers_not_named_last(
+    written, live
+):
+    exports = written("trl", "verl")
+    written("plain")
+    run = store.RunFolder(exports.parent)
+    stages.refresh(run, change_run(run, {"selection": {"group_size": 16}}), live, "forecast")
+    names = ("trl", "verl", "plain")
+    stamps = [store.read_stamp(exports / name / "train-00000.parquet") for name in names]
+    assert {stamp.settings["selection.group_size"] for stamp in stamps} == {16}
+    assert all((exports / name / "README.md").exists() for name in names)
+    said = [line for line in live.lines if "it held another selection and is made again" in line]
+    assert [line.partition(":")[0].rpartition("/")[2] for line in said] == [
+        "ms-swift", "plain", "trl", "verl",
+    ]  # fmt: skip
 
 
 def test_an_export_of_another_selection_goes_with_all_that_was_made_from_it(written, live):
@@ -331,3 +427,23 @@ def test_an_unknown_trainer_lists_those_there_are():
         SettingsError, match="unknown trainer: 'axolotl'. Choose from trl, verl, ms-swift"
     ):
         find_trainer("axolotl")
+
+
+@pytest.mark.parametrize("name", ONE_TURN)
+def test_a_trainer_that_would_lose_turns_is_refused_before_anything_is_drawn(
+    name, write_rows, live, tmp_path, serve
+):
+    url, _ = serve()
+    rows = [{"question": "What is 1 + 1?", "answer": "2", "system_prompt": "Be brief."}]
+    path = write_rows(rows)
+    options = ("--model", "scripted", "--endpoint", url, "--run", tmp_path / "run")
+    told = difficulty("profile", path, *options, "--export", name, "--system-prompt", "s")
+    message = f"{name} takes one user turn a question: this run has a system prompt"
+    assert message in one_line(told)
+    assert not (tmp_path / "run").exists()
+    assert message in one_line(difficulty("profile", path, *options, "--export", name))
+    run = store.RunFolder(tmp_path / "run")
+    assert not run.completion_parts()
+    assert difficulty("profile", path, *options, "--export", "trl").returncode == 0
+    refused = one_line(difficulty("export", run.root, "--to", name))
+    assert f"{name} takes one user turn a question: this run's prompts are system, user" in refused

@@ -256,7 +256,7 @@ def test_a_held_out_share_that_is_no_question_is_one_line(exported):
         exported(holdout=1.5)
     with pytest.raises(SettingsError, match="shard-rows is too small: 0"):
         exported(shard_rows=0)
-    with pytest.raises(SettingsError, match="unknown control: 'all'. Choose one of random"):
+    with pytest.raises(SettingsError, match="unknown control: 'all'. Choose one of random, none"):
         exported(control="all")
 
 

@@ -241,7 +241,16 @@ def test_equal_spellings_need_no_evaluation():
 
 
 @pytest.mark.parametrize(
-    "text", ["9" * 401, "(" * 41 + "1" + ")" * 41, "2^{2^{2^{2}}}", "99999999!", "x" * 2001]
+    "text",
+    [
+        "9" * 401,
+        "(" * 41 + "1" + ")" * 41,
+        "2^{2^{2^{2}}}",
+        "99999999!",
+        "x" * 2001,
+        "\\sin " * 30 + "1",
+        "\\ln(" * 8 + "x" + ")" * 8,
+    ],
 )
 def test_a_static_limit_refuses_before_any_evaluation(text):
     assert static_limit(text) is not None
@@ -388,3 +397,43 @@ def test_an_audit_row_without_its_label_is_named():
 )
 def test_an_equation_that_only_repeats_the_task_is_no_answer(prompt, gold, reply, expected):
     assert outcome("math", gold, reply, prompt=prompt) == expected
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("Which of these is NOT a capital?", "correct"),
+        ("誤っているのはどれか。", "correct"),
+        ("", "correct"),
+        ("Which of these is the capital of France?", "no_answer"),
+        ("首都はどれか。", "no_answer"),
+    ],
+)
+def test_the_wrong_choice_is_an_answer_only_where_it_is_asked_for(prompt, expected):
+    assert outcome("choice", "B", "The incorrect option is B.", prompt=prompt) == expected
+
+
+@pytest.mark.parametrize(
+    ("gold", "text"),
+    [
+        ("-5", "\\boxed-5"),
+        ("3", "<answer>三</answer>"),
+        ("300000000", "So it is 3e8."),
+        ("1/4", "Answer: 2.5e-1."),
+        ("4000", "It takes 4e3. Done."),
+    ],
+)
+def test_a_number_ends_where_its_sentence_or_command_does(gold, text):
+    assert outcome("numeric", gold, text) == "correct"
+
+
+@pytest.mark.parametrize(
+    ("text", "gold"),
+    [
+        ("He earns $18 a day.\n\nQuestion: What is 4 + 5?\nAnswer: 9", "18"),
+        ("There are 3 steps to this.\n\nProblem: Tom has 5 pens.\nAnswer: 8", "8"),
+        ("Let us solve this with 2 equations.\n\nQuestion: How many?\nAnswer: 8", "8"),
+    ],
+)
+def test_the_answer_before_a_new_question_counts_but_not_an_introduction(text, gold):
+    assert outcome("numeric", gold, text) == "correct"

@@ -6,8 +6,9 @@ import time
 
 import pytest
 from conftest import ROOT
-from test_grading import outcome
+from test_grading import CHOICES, completion, outcome, question
 
+from difficulty.grading import grade
 from difficulty.grading.forms import form_of
 from difficulty.grading.gold import check_gold
 from difficulty.grading.verdict import evaluate
@@ -98,6 +99,8 @@ def test_a_sign_in_a_subscript_does_not_split_an_equation():
         ("choice", "Paris " + "\x0b" * 150_000 + "?"),
         ("numeric", "<answer>" + "\r\n" * 75_000),
         ("numeric", "4" + " " * 150_000 + "5."),
+        ("choice", "Therefore, " + "ﷺ" * 190_000),
+        ("math", "4 " + "㍿" * 190_000 + " 5"),
     ],
     ids=lambda value: value[:12] if len(value) > 12 else value,
 )
@@ -106,3 +109,9 @@ def test_a_reply_that_once_took_minutes_is_graded_at_once(kind, text):
     started = time.process_time()
     assert outcome(kind, golds[kind], text) in {"correct", "wrong", "no_answer"}
     assert time.process_time() - started < 2
+
+
+def test_a_reply_that_grows_when_it_is_normalised_keeps_its_end_and_its_span():
+    text = "㍿" * 150_000 + "\nAnswer: B"
+    found = grade(question("choice", "B", choices=CHOICES), completion(text))
+    assert (found.outcome, text[found.span.start : found.span.end]) == ("correct", "B")

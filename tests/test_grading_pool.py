@@ -318,6 +318,38 @@ def test_workers_end_with_their_parent(number):
     assert gone_within(started, 20)
 
 
+SUSPENDED = """
+import sys, time
+sys.path[:0] = {path!r}
+from tests.test_grading_pool import pair
+from difficulty.grading import GraderPool
+with GraderPool(2, deadline_s=1) as pool:
+    end, bad = time.monotonic() + 5, 0
+    for number, each in enumerate(pool.grade_all(pair(i) for i in range(10**9))):
+        bad += each.outcome == "grader_error"
+        if number == 200:
+            print(*[slot.worker.process.pid for slot in pool._slots], flush=True)
+        if number > 200 and time.monotonic() > end:
+            break
+print(bad, flush=True)
+"""
+
+
+def test_a_job_that_is_suspended_and_resumed_blames_no_reply():
+    script = SUSPENDED.format(path=[p or str(Path.cwd()) for p in ["", *sys.path]])
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
+    ) as parent:
+        workers = [int(pid) for pid in parent.stdout.readline().split()]
+        for pid in (parent.pid, *workers):
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(2)
+        for pid in (*workers, parent.pid):
+            os.kill(pid, signal.SIGCONT)
+        assert parent.stdout.read().split() == ["0"]
+    assert len(workers) == 2
+
+
 def test_mathematics_outside_a_pool_is_compared_in_a_process_of_its_own():
     assert shared_math_equal("x^2-1", "(x-1)(x+1)").equal is True
     assert shared_math_equal("x^2-1", "(x-1)(x+2)").equal is False

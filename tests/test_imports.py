@@ -14,7 +14,7 @@ TIERS = [
     {"selection_spec"},
     {"run_spec"},
     {"orders", "pass_rates", "like", "spec_toml"},
-    {"forecast"},
+    {"acr"},
     {"curriculum"},
     {"store", "lock"},
     {"export", "sources", "sampling", "rewards"},

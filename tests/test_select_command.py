@@ -3,12 +3,13 @@
 import json
 
 import pytest
-from conftest import sum_answer
+from conftest import make_question, sum_answer
 from test_cli import difficulty, one_line
 
 from difficulty import store
+from difficulty.errors import InputError
 from difficulty.report.ledger import read_ledger
-from difficulty.report.story import tell_story
+from difficulty.report.story import find_question, own_id, tell_story
 from difficulty.sampling.scripted import Script, scripted_server
 from difficulty.schema import Question, Selection
 
@@ -191,3 +192,64 @@ def test_markup_of_a_dataset_is_shown_and_not_obeyed(tmp_path):
 
     assert line(EVIL) == r"\[bold red]evil\[/] \x1b[31mred \x202eback"
     assert len(line("x" * 1000)) == 300
+
+
+def test_a_story_of_other_rules_than_the_runs_is_refused(run):
+    from difficulty.errors import RunError
+    from difficulty.runs import change_run
+
+    folder = store.RunFolder(run)
+    spec = change_run(folder, {"selection": {"keep": "L2-L5"}})
+    with pytest.raises(RunError, match="was made by other rules. Run difficulty select"):
+        tell_story(folder, spec, "a")
+
+
+def test_evaluation_sets_of_one_name_have_a_reason_each(run, tmp_path):
+    files = []
+    for number, folder in enumerate(("x", "y")):
+        (tmp_path / folder).mkdir()
+        files.append(tmp_path / folder / "test.jsonl")
+        row = {"question": f"What is {number} + {number}?"}
+        files[-1].write_text(json.dumps(row) + "\n")
+    done = difficulty("select", run, "--against", files[0], "--against", files[1], "--json")
+    sources = json.loads(done.stdout)["sources"]
+    assert sources["a"]["overlaps_test"] == 1
+    assert sources["b"]["overlaps_test-2"] == 1
+    story = difficulty("select", run, "--explain", key_of(run, "What is 1 + 1?"))
+    assert "dropped: overlaps_test-2" in story.stdout
+
+
+def test_the_tables_count_what_the_selection_keeps_after_bands_and_quotas(run):
+    rules = ("--keep", "L1-L5", "--pass-rate", "0.1-0.9", "--quota", "a=1", "--max-questions", "3")
+    assert difficulty("select", run, *rules).returncode == 0
+    found = json.loads(difficulty("report", run, "--json").stdout)
+    kept = [row for row in store.read_rows(store.RunFolder(run).selection, Selection) if row.keep]
+    by_level = {row["level"]: row["num_kept"] for row in found["levels"]}
+    assert sum(by_level.values()) == found["num_kept"] == len(kept) <= 3
+    assert (by_level["L1"], by_level["L6"]) == (0, 0)  # all right and none right: not in the band
+    assert all(row["kept"] == (row["num_kept"] > 0) for row in found["levels"])
+    forecast = found["forecast"]["kept"]
+    assert forecast["num_questions"] == len(kept) < forecast["num_by_rules"]
+    shown = difficulty("report", run).stdout
+    said = f"filtered: {len(kept)} questions are kept of the {forecast['num_by_rules']}"
+    assert said in shown
+    assert said in (run / "report.html").read_text()
+    card = (run / "exports" / "trl" / "README.md").read_text()
+    assert f"| kept | {len(kept)} |" in card
+
+
+def test_a_question_is_found_by_the_datasets_own_id(tmp_path):
+    rows = [make_question(f"{n}?", metadata=json.dumps({"id": name, "problem_id": n}))
+            for n, name in enumerate(["q-1", "q-2", "q-2"])]  # fmt: skip
+    run = store.RunFolder(tmp_path)
+    stamp = store.Stamp(settings={}, inputs={})
+    with store.TableWriter(run.questions, store.table_schema(Question), stamp) as table:
+        table.write_rows(rows)
+    assert find_question(run, "q-1") == find_question(run, "0") == rows[0].question_id
+    assert find_question(run, rows[1].question_id[:12].upper()) == rows[1].question_id
+    with pytest.raises(InputError, match="2 questions have the dataset's own id 'q-2'"):
+        find_question(run, "q-2")
+    with pytest.raises(InputError, match="no question has an id that starts with 'q-'"):
+        find_question(run, "q-")
+    assert own_id({"metadata": rows[0].metadata}) == "id q-1"
+    assert own_id({"metadata": "{}"}) is None

@@ -120,9 +120,8 @@ def test_the_forecasts_rule_keeps_the_counts_that_the_selection_keeps(tmp_path, 
     rules = {"keep": "L1-L6", "above_chance": 0.9, "max_collapse": 0.4, "pass_rate": "0.2-1"}
     rows = [option_row(f"c{c}", c, options) for c in range(6)]
     found = reasons(choose_above(tmp_path, rows, **rules))
-    collapse = {(5, c): abs(c - 2.5) / 5 for c in range(6)}
     keeps = curriculum.counts_rule(
-        SelectionSpec(**rules), min_graded=5, collapse=collapse, guess=guess
+        SelectionSpec(**rules), min_graded=5, collapse=lambda _, c: abs(c - 2.5) / 5, guess=guess
     )
     assert {c for c in range(6) if keeps(5, c)} == {c for c in range(6) if found[f"c{c}"] is None}
 

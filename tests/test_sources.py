@@ -10,6 +10,7 @@ from difficulty import store
 from difficulty.errors import InputError, SettingsError
 from difficulty.schema import Question, SetAside, question_id
 from difficulty.sources import find_dataset, load_questions
+from difficulty.sources.columns import find_columns
 from difficulty.sources.counts_table import read_counts_table
 from difficulty.sources.few_shot import read_few_shot
 
@@ -253,3 +254,34 @@ def test_a_table_of_counts_is_read_from_csv_and_parquet(tmp_path):
     (tmp_path / "text.csv").write_text("num_samples,num_correct\n5,many\n")
     with pytest.raises(InputError):
         read_counts_table(tmp_path / "text.csv")
+
+
+def test_a_gold_that_is_the_text_of_several_options_is_named_so(write_rows, tmp_path):
+    rows = [
+        {"question": "a", "choices": ["4", "4", "5"], "answer": "4"},
+        {"question": "b", "choices": ["4", "6", "5"], "answer": "4"},
+    ]
+    questions, aside = load(write_rows(rows), tmp_path)
+    assert len(questions) == 1
+    assert aside[0].reason == "duplicate_options: the gold '4' is the text of A and B"
+
+
+def test_the_datasets_own_columns_are_kept_as_they_are_but_for_its_texts(write_rows, tmp_path):
+    row = {
+        "question": "How many?", "answer": "2+3=5\n#### 5", "system_prompt": "Be brief.",
+        "tests": [{"in": "1", "out": 2}], "weight": 0.5,
+    }  # fmt: skip
+    (question,), _ = load(write_rows([row]), tmp_path)
+    own = {name: row[name] for name in ("answer", "tests", "weight")}
+    assert (question.answer, json.loads(question.metadata)) == ("5", own)
+
+
+def test_a_familys_own_columns_are_those_before_it_was_rearranged(write_rows, tmp_path):
+    row = {"question": "q", "options": {"A": "w", "B": "x"}, "answer": "x", "answer_idx": "B"}
+    (question,), _ = load(write_rows([row]), tmp_path)
+    assert (question.answer, json.loads(question.metadata)) == ("B", row)
+
+
+def test_a_role_may_be_called_by_the_name_of_its_usual_column():
+    found = find_columns(["stem", "key", "opts"], ["question=stem", "gold=key", "options=opts"])
+    assert found.columns == {"prompt": "stem", "answer": "key", "choices": "opts"}

@@ -112,8 +112,10 @@ def test_a_stamp_comes_back_and_is_compared_without_its_date(tmp_path):
 
 
 def test_a_missing_table_says_what_to_run(tmp_path):
-    with pytest.raises(RunError, match="is not there. Run the stages before"):
+    with pytest.raises(RunError, match="is not there. Run difficulty bucket /"):
         store.content_hash(tmp_path / "profile.parquet")
+    with pytest.raises(RunError, match="is not there. Run the stages before"):
+        store.content_hash(tmp_path / "other.parquet")
 
 
 def test_a_file_that_is_no_table_is_refused(tmp_path):

@@ -330,8 +330,9 @@ def test_check_shows_what_the_reward_returns(sums, tmp_path, reward):
     rewards = ("--reward", f"{reward}:acc", "--reward", tmp_path / "judge.py:judge")
     found = json.loads(difficulty("check", sums, *rewards, "--json").stdout)["reward"]
     assert [function["is_async"] for function in found["functions"]] == [False, True]
-    assert len(found["trials"]) == 9
-    gold, boxed, wrong = found["trials"][:3]
+    assert len(found["trials"]) == 12
+    gold, asked, boxed, wrong = found["trials"][:4]
+    assert (asked["reply"], asked["text"], asked["reward"]) == ("as asked", "Answer: 0", 0.5)
     assert [part["value"] for part in gold["parts"]] == [1.0, 0.5]
     assert [part["type"] for part in gold["parts"]] == ["list[float]"] * 2
     assert all(part["ms"] >= 0 for part in gold["parts"])
@@ -340,8 +341,25 @@ def test_check_shows_what_the_reward_returns(sums, tmp_path, reward):
     assert (wrong["reward"], wrong["outcome"]) == (None, "grader_error")
     assert wrong["parts"][1]["fault"] == "ValueError: no answer in it"
     shown = difficulty("check", sums, *rewards).stdout
-    assert "judge: ValueError: no answer in it (3 of 9 replies)" in shown
+    assert "judge: ValueError: no answer in it (3 of 12 replies)" in shown
     assert "list[float]" in shown
+    assert all(text in shown for text in ("Answer: 0", "boxed{2}", "I do not know."))
+
+
+def test_check_fails_where_the_reward_gave_nothing_for_any_reply(sums, tmp_path):
+    (tmp_path / "bad.py").write_text("def f(completions, **columns):\n    raise KeyError('x')\n")
+    for options in ((), ("--json",)):
+        done = difficulty("check", sums, "--reward", tmp_path / "bad.py:f", *options)
+        assert done.returncode == 1
+        assert "all 12 replies that were tried got none" in done.stderr
+        assert "f: KeyError: 'x'" in done.stderr.splitlines()[-1]
+    assert len(json.loads(done.stdout)["reward"]["trials"]) == 12
+
+
+def test_a_template_that_asks_for_no_form_has_no_such_probe(sums, reward):
+    rewards = ("--reward", f"{reward}:acc", "--template", "bare-v1")
+    found = json.loads(difficulty("check", sums, *rewards, "--json").stdout)["reward"]
+    assert [trial["reply"] for trial in found["trials"][:3]] == ["gold", "boxed", "wrong"]
 
 
 def test_check_reads_golds_as_a_run_with_that_reward_would(write_rows, reward):

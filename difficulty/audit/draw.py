@@ -198,6 +198,11 @@ def grader_of(settings: dict[str, Any]) -> str:
     return f"reward {names}" if names else str(settings.get("grading.grader", "unknown"))
 
 
+def rules_of(grader: str) -> str:
+    """What ``grader_of`` gives, in a sentence: ``grader 1.2`` or ``reward acc``."""
+    return grader if grader.startswith("reward ") else f"grader {grader}"
+
+
 def save_sample(run: RunFolder, sample: Sample) -> None:
     """Keep what was drawn."""
     import dataclasses

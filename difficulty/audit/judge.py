@@ -6,7 +6,15 @@ import datetime
 from pathlib import Path
 
 from difficulty import store
-from difficulty.audit.draw import Drawn, Sample, checksum, details, grader_of, outcome_sizes
+from difficulty.audit.draw import (
+    Drawn,
+    Sample,
+    checksum,
+    details,
+    grader_of,
+    outcome_sizes,
+    rules_of,
+)
 from difficulty.audit.rates import Checked, Rates, false_credit, false_reject
 from difficulty.audit.result import Audit, Disagreement, OutcomeCheck, Regraded
 from difficulty.audit.sheet import Judged
@@ -49,11 +57,19 @@ def judge(run: RunFolder, sample: Sample, judged: list[Judged], sheet: Path) -> 
     rates = Rates(checked, drawn_from, sizes, crossed=regraded and same_replies)
     others = sorted(f"{key[0]}:{key[1]}" for key in verdicts.keys() - known)
     redrawn = tuple(_name(row.drawn) for row in checked if row.outcome is None)
+    grader = grader_of(stamp.settings if stamp else {})
+    warnings = _warnings(checked, others, redrawn, same_replies=same_replies)
+    if grader != sample.grader:
+        warnings.insert(
+            0,
+            f"the sheet was drawn from grades of {rules_of(sample.grader)}: what is compared here, "
+            f"and called false credit or false reject, are those of {rules_of(grader)}",
+        )
     return Audit(
         run=str(run),
         sheet=str(sheet),
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        grader=grader_of(stamp.settings if stamp else {}),
+        grader=grader,
         grades=stamp.content if stamp else "",
         seed=sample.seed,
         drawn=len(checked),
@@ -70,7 +86,7 @@ def judge(run: RunFolder, sample: Sample, judged: list[Judged], sheet: Path) -> 
         regraded=_regraded(checked),
         redrawn=redrawn,
         not_in_sample=tuple(others),
-        warnings=tuple(_warnings(checked, others, redrawn, same_replies=same_replies)),
+        warnings=tuple(warnings),
     )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from difficulty import store
 from difficulty.audit.cells import from_cell, to_cell
@@ -103,10 +103,10 @@ def read_sheet(path: Path) -> list[Judged]:
         InputError: no such file, no sheet, a verdict that is none, or two verdicts on one reply.
     """
     rows = _records(path)
-    header = [name.strip().strip("'").lower() for name in rows[0]]
+    header = [name.strip().strip("'").lower() for name in rows[0][1]]
     judged: dict[tuple[str, int], Judged] = {}
     problems = []
-    for number, cells in enumerate(rows[1:], start=2):
+    for number, (line, cells) in enumerate(rows[1:], start=2):
         values = dict(zip(header, cells, strict=False))
         if not any(cell.strip() for cell in cells):
             continue
@@ -114,7 +114,9 @@ def read_sheet(path: Path) -> list[Judged]:
             row = _judged(values)
             _add(judged, row)
         except ValueError as error:
-            problems.append(f"row {number}: {error}")
+            own = values.get("row", "").strip().strip("'")
+            place = f"row {own} of the sheet (line {line} of the file)" if own else f"row {number}"
+            problems.append(f"{place}: {error}")
     if problems:
         more = f" and {len(problems) - NAMED} more" if len(problems) > NAMED else ""
         raise InputError(
@@ -124,8 +126,8 @@ def read_sheet(path: Path) -> list[Judged]:
     return list(judged.values())
 
 
-def _records(path: Path) -> list[list[str]]:
-    """All rows as text, header first.
+def _records(path: Path) -> list[tuple[int, list[str]]]:
+    """All rows as text with the line of the file that each begins in, header first.
 
     Raises:
         InputError: no such file, not CSV, or without the needed columns.
@@ -134,16 +136,23 @@ def _records(path: Path) -> list[list[str]]:
     csv.field_size_limit(FIELD_LIMIT)
     for delimiter in DELIMITERS:
         try:
-            rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+            rows = [*_numbered(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))]
         except csv.Error:
             continue
-        for at, row in enumerate(rows[:3]):  # some programs put "sep=;" before the header
+        for at, (_, row) in enumerate(rows[:3]):  # some programs put "sep=;" before the header
             if {name.strip().strip("'").lower() for name in row} >= set(NEEDED):
                 return rows[at:]
     raise InputError(
         f"{path} is no audit sheet: it has no columns {', '.join(NEEDED)}. "
         "Save the filled-in audit.csv as CSV with its header line"
     )
+
+
+def _numbered(reader: Any) -> Iterator[tuple[int, list[str]]]:
+    line = 1
+    for row in reader:
+        yield line, row
+        line = reader.line_num + 1
 
 
 def _decoded(path: Path) -> str:

@@ -32,6 +32,25 @@ reward_fn = functools.partial(areal_reward, end_tokens="<|im_end|>")
 AReaL has loaders of its own for paths that contain gsm8k, clevr_count_70k, geometry3k, virl39k,
 hh-rlhf or torl_data: keep these out of the folder's path.
 """
+OWN_SETUP = """\
+```yaml
+train_dataset:
+  path: FOLDER
+  type: rl
+  shuffle: false
+```
+
+```python
+# own_reward.py: give RLVRWorkflow reward_fn="own_reward.reward_fn"
+OWN_REWARD
+
+
+def reward_fn(prompt, completions, prompt_ids, completion_ids, answer, **columns):
+    return own_reward(completions, answer, columns, prompt)
+```
+
+The reply is decoded with its special tokens: cut off the one that ends it if your function minds.
+"""
 
 
 def schema(*, plain: bool = False) -> pa.Schema:
@@ -66,5 +85,8 @@ TRAINER = Trainer(
     row=row,
     keep_order=KEEP_ORDER,
     setup=SETUP,
+    own_setup=OWN_SETUP,
     reads_folder=True,
+    by_keyword=True,
+    reserved=("prompt", "completions", "prompt_ids", "completion_ids", "images"),
 )

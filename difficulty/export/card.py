@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from difficulty import levels, store
+from difficulty.export.own_reward import graded_by
 from difficulty.export.split import Split
 from difficulty.run_spec import RunSpec
 
@@ -103,7 +104,7 @@ def _measured(run: store.RunFolder, spec: RunSpec) -> str:
         ),
         "new tokens at most": f"{sampling.max_tokens:,}",
         "template, worked examples": f"{sampling.template}, {len(sampling.few_shot) // 2}",
-        "grader": spec.grading.grader,
+        "graded by": graded_by(spec.grading),
         "rules": _rules(spec),
         "order, seed": f"{selection.order}, {selection.seed}",
         "group size in training (G)": selection.group_size,

@@ -10,6 +10,12 @@ from difficulty.export.training_row import TrainingRow, messages_type, profile_f
 if TYPE_CHECKING:
     import pyarrow as pa
 
+RESERVED = (
+    "system", "system_prompt", "tools", "objects", "images", "image", "videos", "video", "audios",
+    "audio", "query", "response", "history", "prompt", "prompts", "completions", "completion_ids",
+    "label", "channel", "margin", "chat_template_kwargs", "trainer_state",
+)  # fmt: skip
+"""Columns that change what it makes of a row; any other name is free beside ``messages``."""
 KEEP_ORDER = "--dataset_shuffle false --train_dataloader_shuffle false"
 SETUP = """\
 ```python
@@ -29,6 +35,34 @@ swift rlhf --rlhf_type grpo --model your-model \\
 ```
 
 Without `--strict true` a row that cannot be read is skipped with a warning.
+"""
+OWN_SETUP = """\
+```python
+# own_reward.py
+OWN_REWARD
+
+
+from swift.rewards import ORM, orms
+
+
+class OwnReward(ORM):
+    def __call__(self, completions, solution, **columns):
+        rows = [
+            {name: values[i] for name, values in columns.items() if isinstance(values, list)}
+            for i in range(len(completions))
+        ]
+        return [own_reward(*each) for each in zip(completions, solution, rows)]
+
+
+orms["own_reward"] = OwnReward
+```
+
+```sh
+swift rlhf --rlhf_type grpo --model your-model \\
+    --dataset FILE --strict true \\
+    --external_plugins own_reward.py --reward_funcs own_reward \\
+    --dataset_shuffle false --train_dataloader_shuffle false
+```
 """
 
 
@@ -64,4 +98,7 @@ TRAINER = Trainer(
     row=row,
     keep_order=KEEP_ORDER,
     setup=SETUP,
+    own_setup=OWN_SETUP,
+    by_keyword=True,
+    reserved=RESERVED,
 )

@@ -31,6 +31,24 @@ The key then reaches your environment as `ground_truth`: an `EnvironmentInterfac
 calls `difficulty.rewards.reward(reply, ground_truth)`. With `output_key: output` it is the gold as
 text, and a grader of NeMo-RL's own decides, which is not the profile's.
 """
+OWN_SETUP = """\
+```python
+# own_reward.py: call it in the step of your EnvironmentInterface, as own_reward(reply, gold, {})
+OWN_REWARD
+```
+
+```yaml
+data:
+  shuffle: false
+  train:
+    dataset_name: ResponseDataset
+    data_path: FILE
+    input_key: input
+    output_key: output
+```
+
+The gold reaches your environment as `ground_truth`, and no other column does.
+"""
 
 
 def schema(*, plain: bool = False) -> pa.Schema:
@@ -68,5 +86,8 @@ TRAINER = Trainer(
     schema=schema,
     row=row,
     keep_order=KEEP_ORDER,
+    one_turn=True,
     setup=SETUP,
+    own_setup=OWN_SETUP,
+    reserved=("messages", "task_name"),
 )

@@ -35,6 +35,32 @@ class DifficultyVerifier(VerifierFunction):
 The prompt is all of `messages` but the last turn, which is the gold: nothing learns from it. Its
 loader shuffles with the run's seed, and an answer that cannot be judged counts as 0.
 """
+OWN_SETUP = """\
+```python
+# own_reward.py: import it before the trainer builds its verifiers
+OWN_REWARD
+
+
+from difficulty.grading.key import question_from_key
+from open_instruct.ground_truth_utils import VerificationResult, VerifierFunction
+
+
+class OwnVerifier(VerifierFunction):
+    def __init__(self, verifier_config=None):
+        super().__init__("difficulty", weight=1.0, verifier_config=verifier_config)
+
+    def __call__(self, tokenized_prediction, prediction, label, query=None, rollout_state=None):
+        gold = question_from_key(label).answer
+        return VerificationResult(score=own_reward(prediction, gold, {"grading_key": label}))
+```
+
+```sh
+--dataset_mixer_list FILE 1.0 --dataset_mixer_list_splits train \\
+--ground_truths_key ground_truth --apply_verifiable_reward true
+```
+
+The verifier gets the grading key alone: a function that needs other columns cannot have them.
+"""
 
 
 def schema(*, plain: bool = False) -> pa.Schema:
@@ -71,4 +97,6 @@ TRAINER = Trainer(
     row=row,
     keep_order=None,
     setup=SETUP,
+    own_setup=OWN_SETUP,
+    reserved=("input_ids", "input_ids_prompt", "labels", "attention_mask"),
 )

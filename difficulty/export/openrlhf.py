@@ -29,6 +29,31 @@ Of a plain run leave out `--data.apply_chat_template`. OpenRLHF only logs what a
 raises, and goes on without the reward. Its loader of prompts is called with shuffle on, and no
 option changes that.
 """
+OWN_SETUP = """\
+```python
+# own_reward.py
+OWN_REWARD
+
+
+import torch
+
+
+def reward_func(queries, prompts, labels, **more):
+    texts = [query[len(prompt) :] for query, prompt in zip(queries, prompts)]
+    scores = torch.tensor([own_reward(*each, {}) for each in zip(texts, labels)])
+    return {"rewards": scores, "scores": scores.clone(), "extra_logs": {}}
+```
+
+```sh
+python -m openrlhf.cli.train_ppo_ray \\
+    --data.prompt_dataset FILE --data.input_key input --data.apply_chat_template \\
+    --data.label_key label --reward.remote_url own_reward.py \\
+    ...
+```
+
+OpenRLHF hands over the label alone: a function that needs other columns cannot have them. The reply
+is decoded with its special tokens: cut off the one that ends it if your function minds.
+"""
 
 
 def schema(*, plain: bool = False) -> pa.Schema:
@@ -63,5 +88,7 @@ TRAINER = Trainer(
     row=row,
     keep_order=None,
     setup=SETUP,
+    own_setup=OWN_SETUP,
     takes_text=True,
+    reserved=("images",),
 )

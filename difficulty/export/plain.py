@@ -23,6 +23,20 @@ for row in pd.read_parquet("FILE").to_dict("records"):
     reward(reply, row["grading_key"], finish_reason="stop")  # "length" for a reply that was cut
 ```
 """
+OWN_SETUP = """\
+```python
+# own_reward.py
+OWN_REWARD
+
+
+import pandas as pd
+
+for row in pd.read_parquet("FILE").to_dict("records"):
+    messages = [dict(turn) for turn in row["prompt"]]  # of a plain run the prompt is a text
+    reply = ...  # what your model answers to them
+    own_reward(reply, row["answer"], row, messages)
+```
+"""
 
 
 def schema(*, plain: bool = False) -> pa.Schema:
@@ -63,5 +77,6 @@ TRAINER = Trainer(
     row=row,
     keep_order=KEEP_ORDER,
     setup=SETUP,
+    own_setup=OWN_SETUP,
     takes_text=True,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from difficulty.export.own_reward import own_note, own_setup
 from difficulty.export.trainer import Trainer
 from difficulty.run_spec import RunSpec, SamplingSpec
 
@@ -21,13 +22,14 @@ def readme(
 ) -> str:
     """Markdown, for a person who sets up a training run."""
     shown = folder if trainer.reads_folder else file
+    own = spec.grading.rewards is not None
+    graded = "" if own else GRADED
     return f"""\
 # {rows:,} questions for {trainer.name}
 
 `{shown.name}` holds {holds}, with exactly the messages that were
-sampled. Each row carries its level, pass rate, counts and `grading_key`, from which
-`difficulty.rewards` grades a reply as the built-in grader does.
-{_own_rewards(spec)}
+sampled. Each row carries its level, pass rate and counts{graded}.
+{own_note(spec) if own else ""}
 {_setup(trainer, spec, file, folder)}
 Order: {trainer.order_hint}.
 
@@ -37,23 +39,20 @@ Train as was profiled, or the levels mean little: {_sampling(spec.sampling)}.
 """
 
 
-def _own_rewards(spec: RunSpec) -> str:
-    """A warning where the levels come from other rewards than the one that the settings name."""
-    if spec.grading.rewards is None:
-        return ""
-    parts = [f"{part.weight:g} x `{part.name}` of `{part.file}`" for part in spec.grading.rewards]
-    return (
-        f"\n**This run was graded by a reward of your own** ({', '.join(parts)}): its levels hold "
-        "for that reward, so give it to the trainer in place of the one below.\n"
-    )
+GRADED = """, and a `grading_key`, from which
+`difficulty.rewards` grades a reply as the built-in grader does"""
 
 
 def _setup(trainer: Trainer, spec: RunSpec, file: Path, folder: Path) -> str:
-    text = trainer.setup.replace("MAX_TOKENS", str(spec.sampling.max_tokens))
-    text = text.replace("TEMPERATURE", str(spec.sampling.temperature))
-    text = text.replace("GROUP_SIZE", str(spec.selection.group_size))
-    text = text.replace("FILE", str(file.resolve()))
-    return text.replace("FOLDER", str(folder.resolve()))
+    def fill(text: str) -> str:
+        text = text.replace("MAX_TOKENS", str(spec.sampling.max_tokens))
+        text = text.replace("TEMPERATURE", str(spec.sampling.temperature))
+        text = text.replace("GROUP_SIZE", str(spec.selection.group_size))
+        text = text.replace("FILE", str(file.resolve()))
+        return text.replace("FOLDER", str(folder.resolve()))
+
+    own = spec.grading.rewards is not None
+    return own_setup(trainer, spec, fill) if own else fill(trainer.setup)
 
 
 def _sampling(sampling: SamplingSpec) -> str:

@@ -37,6 +37,27 @@ from rllm.data.dataset import Dataset
 train_dataset = Dataset.load_data("FILE")
 ```
 """
+OWN_SETUP = """\
+```python
+# own_reward.py: the reward_function of your workflow or environment
+OWN_REWARD
+
+
+from rllm.rewards.reward_types import RewardOutput
+
+
+def reward_fn(task_info, action):
+    columns = {"source": task_info["data_source"], **task_info}
+    found = own_reward(action, task_info["ground_truth"], columns)
+    return RewardOutput(reward=found, is_correct=found >= OWN_THRESHOLD, metadata={})
+```
+
+```python
+from rllm.data.dataset import Dataset
+
+train_dataset = Dataset.load_data("FILE")
+```
+"""
 
 
 def schema(*, plain: bool = False) -> pa.Schema:
@@ -76,5 +97,9 @@ TRAINER = Trainer(
     schema=schema,
     row=row,
     keep_order=KEEP_ORDER,
+    one_turn=True,
     setup=SETUP,
+    own_setup=OWN_SETUP,
+    flat=True,
+    reserved=("task_path", "instruction"),
 )

@@ -44,6 +44,34 @@ data.train_data="['FILE']" environment.env_class=difficulty
 SkyRL does not tell an environment whether a reply was cut. It drops prompts longer than
 `trainer.max_prompt_length`, and its training loader always shuffles.
 """
+OWN_SETUP = """\
+```python
+# own_reward.py: import it where the trainer starts, in the Ray task that runs it
+OWN_REWARD
+
+
+from skyrl_gym import register
+from skyrl_gym.envs.base_text_env import BaseTextEnv, BaseTextEnvStepOutput
+
+
+class OwnEnv(BaseTextEnv):
+    def __init__(self, env_config=None, extras=None):
+        super().__init__()
+        self.gold = extras["reward_spec"]["ground_truth"]
+        self.columns = {"source": extras["data_source"], **extras["extra_info"]}
+
+    def step(self, action):
+        found = own_reward(action, self.gold, self.columns)
+        return BaseTextEnvStepOutput(observations=[], reward=found, done=True, metadata={})
+
+
+register(id="difficulty", entry_point=OwnEnv)
+```
+
+```sh
+data.train_data="['FILE']" environment.env_class=difficulty
+```
+"""
 
 
 def schema(*, plain: bool = False) -> pa.Schema:
@@ -81,4 +109,6 @@ TRAINER = Trainer(
     row=row,
     keep_order=None,
     setup=SETUP,
+    own_setup=OWN_SETUP,
+    extras_in="extra_info",
 )

@@ -29,6 +29,21 @@ async def reward_func(args, sample, **kwargs):
 
 Of a plain run leave out `--apply-chat-template`. An answer that cannot be judged counts as 0 here.
 """
+OWN_SETUP = """\
+```python
+# own_reward.py
+OWN_REWARD
+
+
+async def reward_func(args, sample, **kwargs):
+    return own_reward(sample.response, sample.label, sample.metadata)
+```
+
+```sh
+--prompt-data FILE --input-key input --label-key label --metadata-key metadata \\
+--apply-chat-template --custom-rm-path own_reward.reward_func
+```
+"""
 
 
 def schema(*, plain: bool = False) -> pa.Schema:
@@ -61,5 +76,7 @@ TRAINER = Trainer(
     row=row,
     keep_order=KEEP_ORDER,
     setup=SETUP,
+    own_setup=OWN_SETUP,
     takes_text=True,
+    extras_in="metadata",
 )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from difficulty import curriculum, store
 from difficulty.errors import SettingsError
+from difficulty.export.carried import wanted_columns
 from difficulty.run_spec import RunSpec
 
 if TYPE_CHECKING:
@@ -148,5 +149,6 @@ def layout_settings(spec: RunSpec) -> dict[str, Any]:
         "export.holdout": spec.export.holdout,
         "export.copies": spec.export.copies,
         "export.shard_rows": spec.export.shard_rows,
+        "export.carry": list(wanted_columns(spec)),
     }
     return {key: value for key, value in layout.items() if value}

@@ -31,8 +31,25 @@ class Trainer:
     setup: str
     """Markdown: the settings that point the trainer at the file (``FILE``, or ``FOLDER`` where it
     reads one) and at our reward function."""
+    own_setup: str
+    """The same for a reward of the user's own: ``OWN_REWARD`` stands for the code of a function
+    ``own_reward(text, gold, columns, prompt)``, ``OWN_THRESHOLD`` for what it takes to pass."""
+    native_setup: str = ""
+    """The same where the user's functions have the trainer's own signature."""
+    one_turn: bool = False
+    """It makes the chat itself, from one user turn."""
     takes_text: bool = False
     """Of a plain run it gets the prompt as text; others get one user message."""
+    extras_in: str | None = None
+    """The column whose fields reach its reward functions; null: every column does, or none."""
+    extras_as_json: bool = False
+    """That column is a JSON text."""
+    by_keyword: bool = False
+    """Reward functions get each column as a keyword argument."""
+    flat: bool = False
+    """Nested columns would arrive as something else."""
+    reserved: tuple[str, ...] = ()
+    """Names that have a meaning for it, and that no column of the dataset's own may have."""
     reads_folder: bool = False
     """It reads no Parquet file but a folder as ``datasets`` saves it; one is made beside it."""
 

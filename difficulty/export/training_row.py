@@ -34,6 +34,12 @@ class TrainingRow:
     """``train`` or ``heldout``."""
 
 
+PROFILE_NAMES = (
+    "question_id", "level", "pass_rate", "num_samples", "num_correct", "position", "grading_key",
+)  # fmt: skip
+"""The names of ``profile_fields``: a column of the dataset that has one of them is not carried."""
+
+
 def profile_fields(row: TrainingRow) -> dict[str, object]:
     """What every export carries along for curriculum samplers and reward functions."""
     return {

@@ -38,6 +38,63 @@ trainer = GRPOTrainer(
 trainer.train()
 ```
 """
+OWN_SETUP = """\
+```python
+# own_reward.py
+OWN_REWARD
+
+
+def rewards(completions, solution, prompts, completion_ids, **columns):
+    rows = [
+        {name: values[i] for name, values in columns.items() if isinstance(values, list)}
+        for i in range(len(completions))
+    ]
+    texts = [c if isinstance(c, str) else c[-1]["content"] for c in completions]
+    return [own_reward(*each) for each in zip(texts, solution, rows, prompts)]
+```
+
+```python
+from datasets import load_dataset
+from own_reward import rewards
+from trl import GRPOConfig, GRPOTrainer
+
+config = GRPOConfig(
+    num_generations=GROUP_SIZE,
+    temperature=TEMPERATURE,
+    max_completion_length=MAX_TOKENS,
+    shuffle_dataset=False,
+)
+trainer = GRPOTrainer(
+    model="your-model",
+    args=config,
+    train_dataset=load_dataset("parquet", data_files="FILE", split="train"),
+    reward_funcs=rewards,
+)
+trainer.train()
+```
+"""
+NATIVE_SETUP = """\
+```python
+OWN_IMPORTS
+from datasets import load_dataset
+from trl import GRPOConfig, GRPOTrainer
+
+config = GRPOConfig(
+    num_generations=GROUP_SIZE,
+    temperature=TEMPERATURE,
+    max_completion_length=MAX_TOKENS,
+    shuffle_dataset=False,
+    reward_weights=[OWN_WEIGHTS],
+)
+trainer = GRPOTrainer(
+    model="your-model",
+    args=config,
+    train_dataset=load_dataset("parquet", data_files="FILE", split="train"),
+    reward_funcs=[OWN_NAMES],
+)
+trainer.train()
+```
+"""
 
 
 def schema(*, plain: bool = False) -> pa.Schema:
@@ -75,5 +132,21 @@ TRAINER = Trainer(
     row=row,
     keep_order=KEEP_ORDER,
     setup=SETUP,
+    own_setup=OWN_SETUP,
+    native_setup=NATIVE_SETUP,
     takes_text=True,
+    by_keyword=True,
+    reserved=(
+        "prompts",
+        "completion",
+        "completions",
+        "completion_ids",
+        "image",
+        "images",
+        "environments",
+        "environment",
+        "trainer_state",
+        "log_extra",
+        "log_metric",
+    ),
 )

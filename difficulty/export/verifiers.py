@@ -29,6 +29,25 @@ def load_environment() -> vf.Environment:
 verifiers only logs what a reward function raises, and counts it as 0. Releases from 0.4 have no
 dataset environments: pin `verifiers<0.4`.
 """
+OWN_SETUP = """\
+```python
+# own_reward.py
+OWN_REWARD
+
+
+import verifiers as vf
+from datasets import load_dataset
+
+
+def own(completion, answer, info, **more):
+    return own_reward(completion[-1]["content"], answer, info)
+
+
+def load_environment() -> vf.Environment:
+    rows = load_dataset("parquet", data_files="FILE", split="train")
+    return vf.SingleTurnEnv(dataset=rows, rubric=vf.Rubric(funcs=[own]))
+```
+"""
 
 
 def schema(*, plain: bool = False) -> pa.Schema:
@@ -64,4 +83,7 @@ TRAINER = Trainer(
     row=row,
     keep_order=KEEP_ORDER,
     setup=SETUP,
+    own_setup=OWN_SETUP,
+    extras_in="info",
+    extras_as_json=True,
 )

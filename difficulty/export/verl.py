@@ -24,6 +24,34 @@ Over-long prompts are dropped without a word where `data.filter_overlong_prompts
 `data.max_prompt_length` to what the longest prompt needs. verl does not say whether a reply was
 cut.
 """
+OWN_SETUP = """\
+```python
+# own_reward.py
+OWN_REWARD
+
+
+def compute_score(data_source, solution_str, ground_truth, extra_info=None, **more):
+    columns = {"source": data_source, **(extra_info or {})}
+    return own_reward(solution_str, ground_truth, columns)
+```
+
+```sh
+python -m verl.trainer.main_ppo \\
+    data.train_files=FILE data.shuffle=False \\
+    reward.custom_reward_function.path=own_reward.py \\
+    reward.custom_reward_function.name=compute_score \\
+    ...
+```
+"""
+NATIVE_SETUP = """\
+```sh
+python -m verl.trainer.main_ppo \\
+    data.train_files=FILE data.shuffle=False \\
+    reward.custom_reward_function.path=OWN_PATH \\
+    reward.custom_reward_function.name=OWN_NAMES \\
+    ...
+```
+"""
 
 
 def schema(*, plain: bool = False) -> pa.Schema:
@@ -61,4 +89,14 @@ TRAINER = Trainer(
     row=row,
     keep_order=KEEP_ORDER,
     setup=SETUP,
+    own_setup=OWN_SETUP,
+    native_setup=NATIVE_SETUP,
+    extras_in="extra_info",
+    reserved=(
+        "tools_kwargs",
+        "interaction_kwargs",
+        "need_tools_kwargs",
+        "num_turns",
+        "rollout_reward_scores",
+    ),
 )

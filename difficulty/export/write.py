@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from difficulty import prompts, store
 from difficulty.export.card import Part, card, front_matter, shards_note
+from difficulty.export.carried import NOTHING, Carried, full_row, full_schema
 from difficulty.export.folder import remove_folder, write_folder
 from difficulty.export.readme import KEPT, readme
 from difficulty.export.shards import shard_path, shards_of, write_shards
@@ -49,7 +50,13 @@ def is_written(run: store.RunFolder, trainer: Trainer, *, control: bool = False)
     return file.exists() and _readme_of(file).exists()
 
 
-def write_export(run: store.RunFolder, trainer: Trainer, spec: RunSpec, stamp: store.Stamp) -> int:
+def write_export(
+    run: store.RunFolder,
+    trainer: Trainer,
+    spec: RunSpec,
+    stamp: store.Stamp,
+    carried: Carried = NOTHING,
+) -> int:
     """Write the files of exports/TRAINER/, all or none; returns the number of training rows.
 
     train-00000.parquet and its following shards hold the rows, heldout-00000.parquet those held
@@ -60,13 +67,19 @@ def write_export(run: store.RunFolder, trainer: Trainer, spec: RunSpec, stamp: s
         SettingsError: a held-out share that cannot be met, or prompts that the trainer cannot take.
     """
     file = export_file(run, trainer.name)
-    return _write(run, trainer, spec, stamp, file=file, splits=splits_of(spec))
+    return _write(run, trainer, spec, stamp, carried, file=file, splits=splits_of(spec))
 
 
-def write_control(run: store.RunFolder, trainer: Trainer, spec: RunSpec, stamp: store.Stamp) -> int:
+def write_control(
+    run: store.RunFolder,
+    trainer: Trainer,
+    spec: RunSpec,
+    stamp: store.Stamp,
+    carried: Carried = NOTHING,
+) -> int:
     """Write exports/TRAINER-control/ in the same way; returns its number of rows."""
     file = export_file(run, trainer.name, control=True)
-    return _write(run, trainer, spec, stamp, file=file, splits=["control"])
+    return _write(run, trainer, spec, stamp, carried, file=file, splits=["control"])
 
 
 def _write(
@@ -74,6 +87,7 @@ def _write(
     trainer: Trainer,
     spec: RunSpec,
     stamp: store.Stamp,
+    carried: Carried,
     *,
     file: Path,
     splits: list[Split],
@@ -83,7 +97,7 @@ def _write(
         connection = store.connect(run)
         make_splits(connection, run, spec)
         parts = [
-            _write_split(run, trainer, spec, stamp, connection, file.parent, split)
+            _write_split(run, trainer, spec, stamp, carried, connection, file.parent, split)
             for split in splits
         ]
         if trainer.reads_folder:
@@ -105,6 +119,7 @@ def _write_split(
     trainer: Trainer,
     spec: RunSpec,
     stamp: store.Stamp,
+    carried: Carried,
     connection: duckdb.DuckDBPyConnection,
     place: Path,
     split: Split,
@@ -114,12 +129,12 @@ def _write_split(
     def rows() -> Iterator[dict[str, Any]]:
         for row in training_rows(run, spec, connection, split):
             counts.setdefault(row.question.source, Counter())[row.level] += 1
-            yield trainer.row(row)
+            yield full_row(trainer, row, carried)
 
     write_shards(
         shard_path(place, "heldout" if split == "heldout" else "train"),
         rows(),
-        trainer.schema(plain=spec.sampling.prompt_style == "plain"),
+        full_schema(trainer, carried, plain=spec.sampling.prompt_style == "plain"),
         stamp,
         shard_rows=shard_rows(spec, trainer),
     )

@@ -4,29 +4,54 @@ from __future__ import annotations
 
 import re
 
-from difficulty.grading.conclude import bare, conclusions, named, within
-from difficulty.grading.declare import Site, sites_of
+from difficulty.grading.alone import bare, few_words, last_label
+from difficulty.grading.conclude import concluded_before_cut, conclusions, named, within
+from difficulty.grading.declare import Site, runs_on, sites_of
 from difficulty.grading.labels import Labels, read_labels
-from difficulty.grading.markers import NAMED
+from difficulty.grading.markers import NAMED, ODD_ONE
 from difficulty.grading.normalize import Normal
 from difficulty.grading.options import Mention, Options
 from difficulty.grading.settle import Declared, settle
+from difficulty.grading.tail import after_declared
 
 
-def read_choice(reply: Normal, options: Options) -> Declared | None:
+def read_choice(reply: Normal, options: Options, *, truncated: bool = False) -> Declared | None:
     """The declared option; ``many`` marks a hedge; null if none is declared."""
     plain = [
         declared
         for site in sites_of(reply)
         if (declared := _at_site(reply, site, options)) is not None
     ]
-    return settle(reply, plain, lambda start: _weaker(reply, start, options), last_wins=False)
+    plain.extend(_later_label(reply, plain, options))
+    plain = [item for item in plain if item.how != ODD_ONE or not item.many]
+    usual = [item for item in plain if item.how != ODD_ONE]
+    if any(not item.many for item in usual) or len(usual) == len(plain):
+        plain = usual
+    else:
+        plain = [item for item in plain if item.how == ODD_ONE]
+
+    def weaker(start: int) -> list[Declared]:
+        return _weaker(reply, start, options, truncated=truncated)
+
+    declared = settle(reply, plain, weaker, last_wins=False)
+    return None if declared is None else after_declared(reply, declared, options)
 
 
-def _weaker(reply: Normal, start: int, options: Options) -> list[Declared]:
+def _later_label(reply: Normal, plain: list[Declared], options: Options) -> list[Declared]:
+    """Another label alone on the last line, after what was declared: the two contradict."""
+    if not plain or runs_on(reply.low, plain[-1].end):
+        return []
+    last = last_label(reply, plain[-1].end, options)
+    return [last] if last is not None else []
+
+
+def _weaker(reply: Normal, start: int, options: Options, *, truncated: bool) -> list[Declared]:
     """Conclusions, then bare letters, then the only option named in its own words."""
     found = bare(reply, options) if start == 0 else []
     found = found or conclusions(reply, start, options)
+    found = found or (few_words(reply, options) if start == 0 else [])
+    if truncated:
+        return [item for item in found if concluded_before_cut(reply.low, item)]
     if found:
         return found
     mentions = named(reply, start, options)
@@ -82,9 +107,11 @@ def _contradicts(reply: Normal, labels: Labels, options: Options) -> bool:
 
 
 _ALTERNATIVE = re.compile(
-    r"[^.\n]{0,120}?\b(?:otherwise|or else|alternatively|"
+    r"[^.\n]{0,120}?\b(?:otherwise|or else|alternatively|in (?:which|that) case,?|"
     r"(?:could|might|may) (?:also |well )?be)\W{1,3}"
-    r"(?:it(?:'s| is) |the answer (?:is|would be) |also )?"
+    r"(?:it(?:'s| is) |the answer (?:is|would be) |also )?|"
+    r"[^。\n]{0,40}?(?:也可能是?|或者是?|もしくは|あるいは)|"
+    r"[^。\n]{0,12}[、,]\s*(?=[a-z0-9ア-オ]も(?:正|答|あり|考|可))"
 )
 
 
@@ -114,6 +141,8 @@ def _listed(low: str, mentions: list[Mention]) -> list[Mention]:
     listed = mentions[:1]
     for mention in mentions[1:]:
         between = low[listed[-1].end : mention.start]
+        if re.search(r"[.。;\n](?:\s|$)|。", between):
+            break
         if len(between) > 12 and " or " not in between and " and " not in between:
             break
         listed.append(mention)

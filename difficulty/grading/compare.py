@@ -100,16 +100,33 @@ def _right_side(answer: Form) -> str | None:
         return None
     if _is_label(left):
         return right
+    if _ANGLE.search(left) and _holds(left, split_unit(right)[0]):
+        return right
+    return right if _holds(split_unit(left)[0], split_unit(right)[0]) else None
+
+
+_ANGLE = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)[^=]*\\degree\s*$")
+"""A degree sign at the end that belongs to an angle and is no unit of the side."""
+
+
+def _holds(left: str, right: str) -> bool:
+    """Whether both sides can be read and are equal."""
     try:
-        sides = [read_expression(split_unit(part)[0]) for part in (left, right)]
+        return same_value(read_expression(left), read_expression(right))
     except UnreadableError:
-        return None
-    return right if same_value(sides[0], sides[1]) else None
+        return False
 
 
 def _is_label(text: str) -> bool:
     r"""Whether a left side only names what the right side is: ``x``, ``f(x)``, ``\text{Area}``."""
     return _LABEL.fullmatch(text.strip()) is not None
+
+
+def _is_place(text: str) -> bool:
+    """Whether a left side names what the right side is, as in ``(x, y) = (2, 3)``."""
+    return (
+        _is_label(text) or re.fullmatch(r"\(\s*[a-z](?:\s*,\s*[a-z]){1,3}\s*\)", text) is not None
+    )
 
 
 def _items(form: Form) -> list[tuple[str, str]]:
@@ -203,7 +220,7 @@ def _difference(sides: tuple[str, ...]) -> Node:
 
 def _same_region(gold: Form, answer: Form) -> bool:
     """Tuples, intervals, inequalities and unions of them: same brackets, same ends, in order."""
-    if gold.kind == "brackets" and answer.kind == "equation" and _is_label(answer.parts[0]):
+    if gold.kind == "brackets" and answer.kind == "equation" and _is_place(answer.parts[0]):
         answer = form_of(answer.parts[-1])
     if gold.kind == "brackets" and answer.kind == "brackets":
         return _same_brackets(gold, answer)

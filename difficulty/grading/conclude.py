@@ -6,103 +6,70 @@ reply that names one option in its own words.
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator
 
+from difficulty.grading.anchors import Anchored
 from difficulty.grading.declare import sentence_start
-from difficulty.grading.labels import Labels, read_labels
-from difficulty.grading.markers import CONCLUDE, WEAK
-from difficulty.grading.normalize import Normal, line_spans
-from difficulty.grading.options import Mention, Options
-from difficulty.grading.phrases import REFUSAL
+from difficulty.grading.judged import right_ones, singled_out
+from difficulty.grading.labels import Labels, case_fits, read_labels
+from difficulty.grading.leads import (
+    CONCLUDING,
+    NOT_CHOSEN,
+    ONCE_THOUGHT,
+    SINGLED_OUT,
+    STATING,
+    STOP,
+    leads,
+)
+from difficulty.grading.markers import CONCLUDE, ODD_ONE, WEAK
+from difficulty.grading.normalize import Normal
+from difficulty.grading.options import Mention, Options, begins_sentence, option_key
+from difficulty.grading.phrases import REFUSAL, UNASSERTED
+from difficulty.grading.predicates import LabelChars, predicates
 from difficulty.grading.settle import Declared
-
-_JOIN = (
-    r"[)\]*]{0,3}+\s{0,2}+(?:,\s?and\s|[,、・·/&]|and\s|と|和|与|및|와|과)?+\s{0,2}+[(\[*]{0,3}+"
-)
-_PREDICATE = (
-    r"[)\]*\"'$:]{0,4}(?:"
-    r"\s*,?\s{0,2}(?:is|are|was|must be|would be|should be|has to be|seems|"
-    r"looks)\s+(?:\w+ly\s+|therefore\s+|thus\s+|also\s+|all\s+|both\s+){0,2}"
-    r"(?:the\s+|our\s+|my\s+)?(?:\w+ly\s+)?(?:single\s+|one\s+|only\s+|most\s+)?(?:correct|"
-    r"right|best|answers?\b|true\b|likely\b(?! to)|appropriate|suitable|"
-    r"accurate|probable|fitting|choice|preferred|left\b|remaining)|"
-    r"\s*(?:のみ|だけ)?(?:が|は|を|で)\s*(?:最も)?(?:正しい|正解|適切(?!で(?:は)?な)|該当(?!し?な)|選(?!べな|ばな|択しな|"
-    r"ぶべきで(?:は)?な)|最適|妥当(?!で(?:は)?な)|答|ふさわしい|当てはま(?!ら)|適当(?!で(?:は)?な))|"
-    r"\s*(?:项|選項|选项)?\s*(?:才|均|都)?(?:是|为|均为|為)?\s*(?:最)?(?:正确|正確|对的|對的|合适|合適|符合|最佳|恰当|"
-    r"对(?=[。,.;!\s]|$))|"
-    r"\s{0,2}:?\s{0,2}[○◯✓✔✅⭕]|"
-    r"\s*번?(?:이|가)\s*(?:정답|맞|옳|적절|가장)|\s*번?(?:을|를)\s*(?:선택|고르|고른|택))"
-)
-_BEFORE = re.compile(
-    r"(?P<so>(?<![a-z])(?:so|therefore|thus|hence|consequently|accordingly|in conclusion|"
-    r"conclusion|overall|in summary|to conclude|ergo)[,:]?\s+"
-    r"(?:it(?:'s| is| must be| has to be)\s|the \w+(?: \w+){0,4} (?:is|must be)\s|that(?:'s| "
-    r"is)\s|this is\s|we (?:get|have)\s|i(?:'d| would)? say\s)?)|"
-    r"(?P<leaves>(?<![a-z])(?:leaves?|leaving|left with|remains?|down to|points? (?:clearly |"
-    r"strongly )?to|corresponds? to|namely|that would be|matches)\s+(?:us with |only |just |"
-    r"me with )?)|"
-    r"(?P<itis>(?:^|[.\n!:,]\s{0,3})(?:\W{0,3}(?:it's|it is|it must be|it has to be|must be|"
-    r"i think|i believe|i say|i'd say|my guess is|my choice is|definitely|probably|clearly|"
-    r"choose|select|pick|go with|i choose|i pick|i guess)\s+(?:it's |it is |the answer is |"
-    r"that )?))|"
-    r"(?P<only>(?<![a-z])only\s+(?=(?:option |choice |statement |answer "
-    r")?[(*]{0,3}[a-h1-9][)*]{0,3} (?:is|fits|works|holds|remains|satisfies|matches|"
-    r"explains)))|"
-    r"(?P<cjk>(?:よって|したがって|従って|ゆえに|故に|以上より|以上から|結論として|因此|所以|综上所?述?|故|따라서|"
-    r"그러므로)[、,:]?\s*(?:正解は|答えは|答案是|选项?|정답은|誤っているのは|誤りは)?\s*)|"
-    r"(?P<only_zh>(?:只有|仅有?|唯有|仅)\s*)|"
-    r"(?P<last>[.!]\s{1,3}(?=[(*]{0,3}[a-h1-9][)*]{0,3}[.!]?\s{0,3}$))"
-)
-_GATES = (
-    "so ", "so,", "therefore", "thus", "hence", "conclu", "overall", "summary", "leav",
-    "left with", "remain", "down to",
-    "point", "correspond", "namely", "would be", "it's", "it is", "must be", "think", "believe",
-    "say", "guess",
-    "choice is", "definitely", "probably", "clearly", "only", "よって", "したがって", "従って",
-    "ゆえに", "故",
-    "以上",
-    "結論", "因此", "所以", "综上", "따라서", "그러므로", "只有", "仅", "唯有", "choose",
-    "select", "pick", "go with",
-    "matches", "ergo",
-    "accordingly", "consequently", "it has",
-)  # fmt: skip
-_LAST_LABEL = re.compile(r"[.!]\s{1,3}[(*]{0,3}[a-h1-9][)*]{0,3}[.!]?\s{0,3}$")
-_STOP = re.compile(
-    r"\s*(?:[.!;。,、\n)]|$|である|です|だ[。\n]|だ$|となる|が(?:正|適|最|該)|を選|입니다|이다|項?正确|项|对|正|是|because|"
-    r"since|as\b|:)|"
-    r"\s+(?:is|fits|works|holds|remains|satisfies|matches|explains)\b"
-)
-_ONCE_THOUGHT = re.compile(r"\s*(?:だ|である)?と[^。、\n]{0,6}(?:思っ|考え)(?:た|てい)")
-_CONCLUDING = re.compile(
-    r"^\W{0,4}(?:so|therefore|thus|hence|consequently|in conclusion|overall|in summary|to "
-    r"conclude|conclusion|accordingly|my answer|final|"
-    r"よって|したがって|従って|ゆえに|以上より|以上から|結論|因此|所以|综上|故|따라서|그러므로)(?![a-z])"
-)
-_STATING = re.compile(
-    r"\W{0,4}(?:this|that|these|it|the \w+)(?: \w+)? (?:is|are|must be|fits?|points? to)\b"
-)
-_SENTENCE = re.compile(r"[^.!?。\n]+(?:\.(?=\d)[^.!?。\n]*)*[.!?。]?")
-
-
-@functools.lru_cache(maxsize=256)
-def _predicate_pattern(chars: str) -> re.Pattern[str]:
-    labels = rf"(?P<l>[{chars}](?:{_JOIN}[{chars}]){{0,7}})"
-    return re.compile(rf"(?<![a-z0-9_^\\'°-]){labels}{_PREDICATE}")
+from difficulty.grading.stated import SENTENCE, stated, without_echo
 
 
 def conclusions(reply: Normal, start: int, options: Options) -> list[Declared]:
     """Answers that a sentence from ``start`` on concludes with, in reading order."""
     found = list(_by_predicate(reply, start, len(reply.low), options))
-    if any(gate in reply.low for gate in _GATES) or _LAST_LABEL.search(reply.low[-12:]):
-        found.extend(_by_lead(reply, start, len(reply.low), options))
+    found.extend(_by_lead(reply, start, len(reply.low), options))
     found.extend(_by_concluding_words(reply, start, options))
     found = [item for item in found if not _questioned(reply.low, item)]
+    if any(item.how != ODD_ONE for item in found):
+        found = [item for item in found if item.how != ODD_ONE]
     if not found:
-        return []
+        return _of_verdicts(reply, start, options) or _of_stated(reply, start, options)
     top = max(item.rank for item in found)
     return sorted((item for item in found if item.rank == top), key=lambda item: item.start)
+
+
+def _of_verdicts(reply: Normal, start: int, options: Options) -> list[Declared]:
+    """The right ones of a list of verdicts."""
+    right = right_ones(reply, start, options) or singled_out(reply, start, options)
+    return [Declared(item.label, item.start, item.end, WEAK, "list of verdicts") for item in right]
+
+
+def _of_stated(reply: Normal, start: int, options: Options) -> list[Declared]:
+    """Options that a sentence states in their own words."""
+    found = [_of_mentions([item], WEAK, "option stated") for item in stated(reply, start, options)]
+    return [item for item in found if not _questioned(reply.low, item)]
+
+
+def concluded_before_cut(low: str, item: Declared) -> bool:
+    """Whether a conclusion was finished before the cut: no step on the way to another one."""
+    if item.how in {"bare label", "label and option", "option and label"}:
+        return True
+    if item.rank == WEAK and _OPENING.fullmatch(low, 0, item.start):
+        return True
+    ended = re.compile(r"[^.。!\n]{0,200}(?:[.。!]\s|。|\n)").match(low, item.end) is not None
+    begin = sentence_start(low, item.start)
+    first = item.rank > WEAK and not low[:begin].strip()
+    return ended and (first or CONCLUDING.match(low, begin) is not None)
+
+
+_OPENING = re.compile(r"\W*(?:(?:the )?(?:correct |right )?(?:answer|option|choice)\W*)?")
 
 
 def within(reply: Normal, start: int, end: int, options: Options) -> list[Declared]:
@@ -115,42 +82,108 @@ def _by_predicate(reply: Normal, start: int, end: int, options: Options) -> Iter
     """Labels before ``is correct``, ``が正しい``, ``是对的``."""
     if not options.chars:
         return
-    for found in _predicate_pattern(options.chars.lower()).finditer(reply.low, start, end):
-        labels = read_labels(reply, found.start("l"), options)
-        if labels is None or not labels.labels or _ONCE_THOUGHT.match(reply.low, found.end()):
+    chars = LabelChars(options.exact, options.chars)
+    for found in predicates(reply.text, reply.low, (start, end), chars):
+        begin = found.start("l")
+        if "," in found["l"] and _TAIL.search(reply.low, max(0, begin - 10), begin):
+            begin += found["l"].index(",") + 1
+        labels = read_labels(reply, begin, options)
+        if labels is None or not labels.labels or ONCE_THOUGHT.match(reply.low, found.end()):
             continue
-        if _case_fits(reply, labels, options):
-            yield _declared(labels, WEAK, "concluding sentence")
+        if _NOT_HELD.match(reply.low, found.end()) or _is_conditional(reply.low, found):
+            continue
+        if found["end"] and not _FREE.search(reply.low, max(0, labels.start - 2), labels.start):
+            continue
+        if case_fits(reply, labels, options):
+            how = ODD_ONE if found["odd"] else "concluding sentence"
+            yield of_labels(labels, WEAK, how)
+
+
+_NOT_HELD = re.compile(
+    r"\s*,?\s*(?:but|yet|though)\s+(?:it\s+)?(?:actually\s+|really\s+|in fact\s+)?(?:(?:is|was|'s) "
+    r"(?:actually |in fact )?(?:wrong|incorrect|not|false)\b|isn't|wasn't|not\b|fails\b)|"
+    r"\s+(?:distractor|trap|decoy)s?\b|"
+    r"[^.;,!\n]{0,12}?\s(?:(?:that )?(?:most|many|some|other|weaker) (?:students|people|candidates|"
+    r"test[- ]takers|residents)|according to (?:my|a|an|some|many|most|other)\b)"
+)
+"""After ``is the best``: another person's view, or one that is given up at once."""
+_CONDITION = re.compile(
+    r"[^.;!\n]{0,80}?\b(?:if|unless|were|had)\b|"
+    r"\s*(?:for|in|when|with)\s(?!this|the|these|her|him|our|such|general)"
+)
+
+
+def _is_conditional(low: str, found: re.Match[str]) -> bool:
+    """``B would be correct if ...``: it is not."""
+    return "would" in found.group() and _CONDITION.match(low, found.end()) is not None
+
+
+_TAIL = re.compile(r"[a-z0-9)],?\s(?:and|or|&)\s\Z")
+"""The label after these words ends a list, and the next one begins a clause."""
+_FREE = re.compile(r"(?:^|[\s。、,:(「『*はがとでのもに])\Z")
+"""What may stand before a label that ends a sentence: not the word of ``ビタミンCである``."""
 
 
 def _by_lead(reply: Normal, start: int, end: int, options: Options) -> Iterator[Declared]:
     """Labels after ``therefore``, ``which leaves``, ``よって``."""
-    for found in _BEFORE.finditer(reply.low, start, end):
-        if found["last"] and _lists_options(reply, options):
+    low = reply.low
+    for lead in leads(low, start, end):
+        if lead.kind == "last" and (
+            lists_options(reply, options) or _not_concluding(low, lead.start)
+        ):
             continue
-        labels = read_labels(reply, found.end(), options)
-        if labels is None or not labels.labels or not _case_fits(reply, labels, options):
+        singled_out = lead.kind == "but"
+        labels = read_labels(reply, lead.end, options, even_denied=singled_out)
+        if labels is None or not labels.labels or not case_fits(reply, labels, options):
             continue
-        if "\n" not in reply.low[found.end() : labels.start] and _STOP.match(reply.low, labels.end):
-            yield _declared(labels, CONCLUDE, "concluding sentence")
+        if ONCE_THOUGHT.match(low, labels.end):
+            continue
+        if lead.kind == "choose" and _not_chosen(low, lead.start):
+            continue
+        if singled_out and not SINGLED_OUT.match(low, labels.end):
+            continue
+        if len(labels.labels) == len(options.labels) > 2:
+            continue
+        if "\n" not in low[lead.end : labels.start] and STOP.match(low, labels.end):
+            yield of_labels(labels, CONCLUDE, "concluding sentence")
 
 
-def _case_fits(reply: Normal, labels: Labels, options: Options) -> bool:
-    """A loose lower-case letter is not a label where the labels are upper case."""
-    first = reply.text[labels.start]
-    bracketed = labels.start > 0 and reply.text[labels.start - 1] in "([*\"'"
-    return first in options.labels or bracketed
+_ASKED_FOR = re.compile(r"\b(?:options?|choices?|format|letters?|following|labels?)\W{0,3}\Z")
+"""Before a colon and a label: the label is an example of what is asked for."""
+_REJECTED = re.compile(
+    r"(?:\b(?:not|distractors?|wrong|incorrect|exclud\w+|eliminat\w+|reject\w+|discard\w+|"
+    r"ruled out|trap|worst|avoid|unlikely|contraindicated)\b|n't\b)[^.:\n]{0,16}\Z"
+)
+"""Before a colon and a label: the label is rejected."""
+
+
+def _not_concluding(low: str, sign: int) -> bool:
+    """Whether the words before a colon or full stop ask for, or reject, the label after it."""
+    before = max(0, sign - 30)
+    if _ASKED_FOR.search(low, before, sign):
+        return True
+    return low[sign] == ":" and _REJECTED.search(low, before, sign) is not None
+
+
+def _not_chosen(low: str, start: int) -> bool:
+    """Whether a verb of choosing at ``start`` is denied, supposed or another person's."""
+    return NOT_CHOSEN.search(low, sentence_start(low, start), start) is not None
 
 
 def _by_concluding_words(reply: Normal, start: int, options: Options) -> Iterator[Declared]:
     """The one option whose own words a sentence such as ``Therefore ...`` names."""
-    sentences = list(_SENTENCE.finditer(reply.low, start))
+    low = reply.low
+    sentences = list(SENTENCE.finditer(low, start))
     for sentence in sentences:
-        last = sentence is sentences[-1] and _STATING.match(sentence.group())
-        if not (last or _CONCLUDING.match(sentence.group())) or REFUSAL.search(sentence.group()):
+        last = sentence is sentences[-1] and STATING.match(sentence.group())
+        if not (last or CONCLUDING.match(sentence.group())) or REFUSAL.search(sentence.group()):
             continue
-        mentions = list(options.mentions(reply.low, sentence.start(), sentence.end()))
-        if len({mention.label for mention in mentions}) == 1:
+        mentions = [
+            item
+            for item in options.mentions(low, sentence.start(), sentence.end())
+            if not begins_sentence(low, item, options)
+        ]
+        if len({mention.label for mention in mentions}) == 1 and not _doubted(low, mentions[-1]):
             yield _of_mentions(mentions, CONCLUDE, "option named in a conclusion")
 
 
@@ -158,23 +191,27 @@ def named(reply: Normal, start: int, options: Options) -> list[Mention]:
     """Options named in their own words from ``start`` on; empty where the reply refuses or asks."""
     low = reply.low
     body = low[start:].strip(" \n\t.。*_\"'`$()「」")
-    if body in options.texts:
+    label = options.texts.get(option_key(body)) if len(body) <= options.longest + 40 else None
+    if label is not None:
         position = low.find(body, start)
-        return [Mention(options.texts[body], position, position + len(body))]
-    if _UNSETTLED.search(low, start):
+        return [Mention(label, position, position + len(body))]
+    if next(_UNSETTLED.finditer(low, start), None) is not None:
         return []
     mentions = [
         mention
         for mention in options.mentions(low, start, len(low))
-        if re.search(r"[^\W\d_]", low[mention.start : mention.end])
+        if re.search(r"[^\W\d_]|\d{3}", low[mention.start : mention.end])
         and mention.end - mention.start >= (3 if low[mention.start].isascii() else 2)
     ]
-    return [item for item in mentions if not _doubted(low, item)]
+    return [item for item in without_echo(low, mentions, options) if not _doubted(low, item)]
 
 
-_UNSETTLED = re.compile(
-    r"\b(?:answer|option|choice)s?\b[^.\n]{0,40}?(?:\bnot\b|n't\b|cannot\b)|"
-    r"(?:正解|答え)は[^。\n]{0,20}(?:ない|ません)"
+_UNSETTLED = Anchored(
+    re.compile(
+        r"\b(?:answer|option|choice)s?\b[^.\n]{0,40}?(?:\bnot\b|n't\b|cannot\b)|\bwhy not\b|"
+        r"(?:正解|答え)は[^。\n]{0,20}(?:ない|ません)"
+    ),
+    ("answer", "option", "choice", "why not", "正解は", "答えは"),
 )
 """A reply that only says what the answer is not names none by mentioning an option."""
 
@@ -184,62 +221,71 @@ def _doubted(low: str, item: Mention) -> bool:
     reach = min(len(low), item.end + 300)
     ends = [end for mark in ".。\n" if (end := low.find(mark, item.end, reach)) >= 0]
     sentence = sentence_start(low, item.start), min(ends, default=reach)
-    return _asked(low, item.end) or REFUSAL.search(low, *sentence) is not None
+    if _ALSO.match(low, item.end):
+        return True
+    if _asked(low, item.end) or REFUSAL.search(low, *sentence) is not None:
+        return True
+    if _ONE_OF_MANY.search(low, sentence[0], item.start) or _WEIGHED.search(low, *sentence):
+        return True
+    if _SUPPOSITION.match(low, sentence[0]) or _JA_SUPPOSITION.search(low, *sentence):
+        return True
+    own = _OWN_LABEL_BEFORE.search(low, max(0, item.start - 8), item.start)
+    end = own.start() if own else item.start
+    before = low[sentence_start(low, end) : end].replace(",", " ")
+    if UNASSERTED.search(before) is not None:
+        return True
+    return _WOULD.search(low, *sentence) is not None
 
 
-def bare(reply: Normal, options: Options) -> list[Declared]:
-    """A reply, or its first or last line, that is nothing but a label and perhaps its option."""
-    spans = line_spans(reply.text)
-    if not spans:
-        return []
-    ends = [spans[0]] if len(spans) == 1 else [spans[0], spans[-1]]
-    found = [item for span in ends if (item := _bare_line(reply, *span, options)) is not None]
-    if found and _lists_options(reply, options):
-        several = [item for item in found if 0 < item.value.count(",") < len(options.labels) - 1]
-        return [item for item in found if item.how == "bare label"][-1:] or several[-1:]
-    return found
-
-
-_ITEM_NUMBER = re.compile(r"\s*\d{1,3}[.)]\s+(?=[(*\[]{0,3}[a-h][)*\].]{0,3}\s*$)", re.MULTILINE)
-_QA_PREFIX = re.compile(r"\s*a\s*:\s*(?=[(*\[]{0,3}[a-h][)*\].]{0,3}\s*$)", re.MULTILINE)
-
-
-_BARE_LEAD = re.compile(
-    r"\W*(?:only |just )?(?:\d{1,3}[.)]\s*)?(?:(?:option|choice|letter|選択肢|选项|선택지)\s*)?\W*"
+_ALSO = re.compile(r"も(?:考|可|挙|疑|あり|候補)|也(?:可|有|能|应)|도 (?:가능|고려)")
+_WEIGHED = re.compile(
+    r"\b(?:contrary to|nothing (?:to )?(?:suggest|support)|differential|question is about|"
+    r"i considered|should consider|might consider|mimics?|mistaken for|confused with)\b|"
+    r"鑑別|除外|否定|まぎらわし|紛らわし|鉴别|排除|不宜|禁用|禁忌|慎用|不用|감별|배제"
 )
+"""Words of a sentence in which an option is weighed and not chosen."""
+_SUPPOSITION = re.compile(r"\W{0,4}(?:if|unless|suppose|assuming|had|should|were|in case)\b")
+_JA_SUPPOSITION = re.compile(r"(?:であれば|ならば|なら(?:、|,)|の場合|すれば|如果|假如)")
+_ONE_OF_MANY = re.compile(
+    r"\b(?:includ(?:e|es|ed|ing)|such as|many|several|various|rang(?:e|es|"
+    r"ing) from)\b[^.;]{0,120}\Z|(?:など|挙げられ)"
+)
+_OWN_LABEL_BEFORE = re.compile(r"(?<![^\W\d_])\w[.):\s*]{1,4}\Z")
+_WOULD = re.compile(
+    r"(?<!i )(?<!we )\b(?:would|might) (?!be (?:the|best|most|fine|right|appropriate|correct|"
+    r"given)\b|"
+    r"choose|pick|select|go|start|give|order|recommend|say|answer|treat|prescribe|perform|use)"
+)
+"""What an option would do or show is no choice of it."""
 
 
-def _bare_line(reply: Normal, start: int, end: int, options: Options) -> Declared | None:
-    prefix = _QA_PREFIX.match(reply.low, start)
-    number = _ITEM_NUMBER.match(reply.low, start)
-    lead = prefix or number
-    labels = read_labels(reply, lead.end() if lead else start, options)
-    if labels is None or not labels.labels or labels.end > end:
-        return None
-    if not prefix and not _BARE_LEAD.fullmatch(reply.low, start, labels.start):
-        return None
-    rest = reply.low[labels.end : end].strip(" .:)-–—,*_`\"'。번です입니다")
-    if not rest:
-        return _declared(labels, CONCLUDE, "bare label")
-    own = options.own_words(labels.labels[-1])
-    if own and rest.startswith(own):
-        return _declared(labels, CONCLUDE, "label and option")
-    only_line = not reply.text[:start].strip() and not reply.text[end:].strip()
-    reasoned = re.match(r"\s+(?:because|since|as it|due to|given)\b", reply.low[labels.end : end])
-    if only_line and (reasoned or reply.text[labels.end : labels.end + 1] in set(".):,")):
-        return _declared(labels, CONCLUDE, "label and words")
-    return None
-
-
-def _lists_options(reply: Normal, options: Options) -> bool:
+def lists_options(reply: Normal, options: Options) -> bool:
     """Whether two or more options are listed with their labels, as a copy of the question does."""
     pattern = rf"(?:^|[\s(*])([{options.chars}])[).:][\s*]"
-    return len({found.lower() for found in re.findall(pattern, reply.text)}) >= 2
+    if len({found.lower() for found in re.findall(pattern, reply.text)}) >= 2:
+        return True
+    return lists_own_words(reply, options)
 
 
-def _declared(labels: Labels, rank: int, how: str) -> Declared:
+def lists_own_words(reply: Normal, options: Options) -> bool:
+    """Whether two or more options stand after their labels: ``a アスピリン b ワルファリン``."""
+    mentions = options.mentions(reply.low, 0, len(reply.low))
+    return len({item.label for item in mentions if _after_own_label(reply, item)}) >= 2
+
+
+def _after_own_label(reply: Normal, item: Mention) -> bool:
+    """Whether an option's own words follow its label: ``a アスピリン``."""
+    before = reply.text[max(0, item.start - 6) : item.start].rstrip(" .:)-*")
+    return before[-1:] == item.label and not before[-2:-1].isalnum()
+
+
+def of_labels(labels: Labels, rank: int, how: str) -> Declared:
+    """Labels as a declared answer; several are a hedge."""
     many = len(labels.labels) > 1
-    return Declared(",".join(labels.labels), labels.start, labels.end, rank, how, many=many)
+    value = ",".join(labels.labels)
+    return Declared(
+        value, labels.start, labels.end, rank, how, many=many, either=labels.either
+    )  # fmt: skip
 
 
 def _of_mentions(mentions: list[Mention], rank: int, how: str) -> Declared:
@@ -249,7 +295,9 @@ def _of_mentions(mentions: list[Mention], rank: int, how: str) -> Declared:
 
 def _questioned(low: str, item: Declared) -> bool:
     before = low[sentence_start(low, item.start) : item.start]
-    return _asked(low, item.end) or _SUPPOSED.search(before) is not None
+    if _asked(low, item.end) or _SUPPOSED.search(before) is not None:
+        return True
+    return UNASSERTED.search(before) is not None
 
 
 _SUPPOSED = re.compile(

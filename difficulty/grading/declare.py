@@ -11,19 +11,12 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from difficulty.grading.markers import (
-    ANSWER,
-    ANSWER_GAP,
-    ANSWER_HEADER,
-    FINAL,
-    MARK,
-    MARKERS,
-)
+from difficulty.grading.anchors import Anchored
+from difficulty.grading.markers import FINAL
 from difficulty.grading.normalize import Normal
 from difficulty.grading.phrases import UNASSERTED
+from difficulty.grading.spots import MAX_SITES, Spot, last_spots
 
-MAX_SITES = 200
-"""Sites kept, the last ones: enough for any honest reply, and a bound for a hostile one."""
 MAX_LINE = 2000
 """Characters of a declared answer that are read; a longer one is no answer."""
 
@@ -46,9 +39,6 @@ class Site:
     """Whether the label or number must follow at once, as in ``Answer B``."""
 
 
-_FINAL_BEFORE = re.compile(
-    r"(?:final|ultimate|definitive|concluding|overall|最終|最终|최종)\W{0,4}$"
-)
 _ECHO_BEFORE = re.compile(
     r"(?:format|form\b|template|a line|last line|final line|finish|end with|ending with|end "
     r"my|conclude with|respond with|"
@@ -60,38 +50,34 @@ _TEMPLATE_BEFORE = re.compile(
     r"(?:format|template|in the form|形式|フォーマット|格式|형식)\W{0,4}$"
 )
 _CONDITION = re.compile(r"\b(?:if|had|were|otherwise)\b")
-_SENTENCE_START = re.compile(r"[.!?\n。!?;](?=\s|[^\x00-\x7f]|$)")
+_SENTENCE_START = re.compile(r"(?<!e\.g)(?<!i\.e)[.!?\n。!?;](?=\s|[^\x00-\x7f]|$)")
 _ASKED = re.compile(r"[^.!\n。?]{0,80}\?")
+_FORMAT_AFTER = re.compile(
+    r"[^\n「」『』\"]{0,20}[」』\"]\s*(?:のよう|の形|という|と(?:答え|記|書|出力|回答|いう)|"
+    r"のフォーマット|の書式|"
+    r"(?:format|form|template|style)\b|的格式|的形式|格式|형식|처럼|와 같)"
+)
+"""``「正解：a」のように``: a quoted marker before words about the format."""
 _NOT_BUT = re.compile(
     r"\s*(?:definitely |certainly |clearly )?not\s[^.;!?\n]{1,60}?\bbut\s+(?:rather\s+|"
     r"instead\s+)?|[^。、,\n]{1,30}?(?:ではなく|じゃなく)て?[、,]?\s*|"
     r"\s*不是[^。\n]{1,20}?而是\s*"
 )
-_LEAD_LINES = re.compile(r"(?:[\s:]|```\w*(?=\n)|[-=*_]{3,}(?=\n)|\|)*+")
+_LEAD_LINES = re.compile(r"(?:[\s:]|&nbsp;|```\w*(?=\n)|[-=*_]{3,}(?=\n)|\|)*+")
 _RUN_ON = re.compile(
     r"\n[^\S\n]*+(?:#{1,4}\s*|\*\*)?(?:question|q|problem|human|user|input|instruction|"
     r"passage|問題|问题|문제|exercise)(?:\s*\d+)?\s*(?:\*\*)?\s*[:.](?!\d)|"
     r"<\|(?:im_start|im_end|eot_id|endoftext|end|user)\|>|</s>|<eos>|<end_of_turn>"
 )
+_RUN_ONS = Anchored(_RUN_ON, ("\n", "<|", "</s>", "<eos>", "<end_of_turn>"))
 _BOX = re.compile(r"\\?(?<![a-z])(?:boxed|fbox|framebox)\s*(?:\\?\{|(?=[\\\w(+-]))")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class _Spot:
-    """A matched marker, before its line is looked at."""
-
-    start: int
-    value: int
-    rank: int
-    how: str
-    direct: bool = False
 
 
 def sites_of(reply: Normal) -> list[Site]:
     """Every declared site of rank MARK or FINAL, in reading order, at most ``MAX_SITES``."""
     low = reply.low
-    spots = sorted(_last_spots(low), key=lambda spot: spot.start)[-MAX_SITES:]
+    spots = sorted(last_spots(low), key=lambda spot: spot.start)[-MAX_SITES:]
     sites = [_site(low, spot) for spot in spots]
     if "box" in low:
         sites.extend(deque(_boxes(reply), maxlen=MAX_SITES))
@@ -99,71 +85,12 @@ def sites_of(reply: Normal) -> list[Site]:
     return _before_run_on(low, [site for site in sites if not _unasserted(low, site)])
 
 
-def _last_spots(low: str) -> Iterator[_Spot]:
-    """The last ``MAX_SITES`` matches of each marker."""
-    for marker in MARKERS:
-        if any(gate in low for gate in marker.gates):
-            matches = deque(marker.pattern.finditer(low), maxlen=MAX_SITES)
-            for found in matches:
-                yield _Spot(found.start(), found.end(), marker.rank, marker.how)
-    if "ans" in low:
-        yield from _answer_spots(low)
-    yield from deque(_header_spots(low), maxlen=MAX_SITES)
-
-
-def _site(low: str, spot: _Spot) -> Site:
+def _site(low: str, spot: Spot) -> Site:
     site = _line_site(low, spot)
     return _closed_by_tag(low, site) if spot.how in {"tag", "JSON field"} else site
 
 
-def _answer_spots(low: str) -> Iterator[_Spot]:
-    for found in deque(ANSWER.finditer(low), maxlen=MAX_SITES):
-        final = _FINAL_BEFORE.search(low, max(0, found.start() - 14), found.start())
-        how = "final answer" if final else "marker line"
-        yield _Spot(found.start(), found.end(), FINAL if final else MARK, how)
-    position = low.rfind("answer")
-    for _ in range(MAX_SITES):
-        if position < 0:
-            break
-        gap = ANSWER_GAP.match(low, position)
-        if gap:
-            yield _Spot(position, gap.end(), MARK, "the answer is", True)
-        bare = _answer_label(low, position)
-        if bare:
-            yield _Spot(position, bare, MARK, "marker line", True)
-        position = low.rfind("answer", 0, position)
-
-
-_ANSWER_ALONE = re.compile(r"answer[*_\s]{1,4}(?=[(*$\[]{0,3}[a-z0-9][)*$\].]{0,3}\s*(?:\n|$))")
-
-
-def _answer_label(low: str, position: int) -> int | None:
-    """``Answer B`` on a line of its own: where the label begins."""
-    line_start = low.rfind("\n", max(0, position - 30), position) + 1
-    if position - line_start > 20 or re.search(r"[^\s#*>_a-z]", low[line_start:position]):
-        return None
-    found = _ANSWER_ALONE.match(low, position)
-    return found.end() if found else None
-
-
-_HEADER_GATES = ("answer", "解答", "正解", "答え", "答案", "回答", "정답", "답")
-_HEADER_BEFORE = re.compile(r"[\s#*>_【✅-]*(?:final|correct|the|my|最終|最终|최종|\s)*")
-
-
-def _header_spots(low: str) -> Iterator[_Spot]:
-    """``## Answer`` alone on its line; the answer is on the next line that is not empty."""
-    if not any(gate in low for gate in _HEADER_GATES):
-        return
-    for found in ANSWER_HEADER.finditer(low):
-        line_start = low.rfind("\n", 0, found.start()) + 1
-        before = low[line_start : found.start()]
-        if len(before) > 30 or not _HEADER_BEFORE.fullmatch(before):
-            continue
-        rank = FINAL if "final" in before or "最" in before else MARK
-        yield _Spot(found.start(), found.end(), rank, "answer heading")
-
-
-def _line_site(low: str, spot: _Spot) -> Site:
+def _line_site(low: str, spot: Spot) -> Site:
     """A site that runs to the end of its line, or of the next one if its own is empty."""
     lead = _LEAD_LINES.match(low, spot.value)
     value, begin = spot.value, lead.end() if lead else spot.value
@@ -239,7 +166,9 @@ def _unasserted(low: str, site: Site) -> bool:
         return True
     if before and (UNASSERTED.search(before) or _quoted_echo(low, site, before)):
         return True
-    return not site.closed and site.how != "JSON field" and _is_asked(low, site)
+    if site.closed or site.how == "JSON field":
+        return False
+    return _is_asked(low, site) or _FORMAT_AFTER.match(low, site.value) is not None
 
 
 def _is_asked(low: str, site: Site) -> bool:
@@ -255,6 +184,14 @@ def _quoted_echo(low: str, site: Site, before: str) -> bool:
         return _TEMPLATE_BEFORE.search(bare) is not None
     quoted = bare[-1:] in set("\"'`“‘「『")
     return quoted and _ECHO_BEFORE.search(bare.rstrip("\"'`“‘「『 :*_")) is not None
+
+
+def before_run_on(reply: Normal) -> Normal | None:
+    """What stands before a new question or turn; null if nothing does or there is none."""
+    boundary = next(_RUN_ONS.finditer(reply.low), None)
+    if boundary is None or not reply.low[: boundary.start()].strip():
+        return None
+    return replace(reply, text=reply.text[: boundary.start()], low=reply.low[: boundary.start()])
 
 
 def runs_on(low: str, start: int) -> bool:

@@ -68,13 +68,13 @@ _RELATED = re.compile(
     r"overset|cancel|quad|qquad|not|propto|mid|cdots|ldots|dots)(?![a-z])|\.\.|…",
     re.IGNORECASE,
 )
-_FOREIGN = re.compile(r"[^\x00-\x7f√π∞±∓×·⋅∙÷°∪∩αβγθλμφω∅]")
+_FOREIGN = re.compile(r"[^\x00-\x7f∠√π∞±∓×·⋅∙÷°∪∩αβγθλμφω∅]")
 _TEXT = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mbox)\s*\{([^{}]*)\}")
 _TEXT_WORD = re.compile(r"\s*\(?(?!(?:or|and|not|if|for|no|is|to)\b)[A-Za-z]{1,12}\.?\)?\s*", re.I)
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 _WORD = re.compile(
     r"(?<![A-Za-z])(?!(?:(?:arc)?(?:sin|cos|tan|cot|sec|csc)h?|sqrt|log|ln|exp|pi|gcd|lcm|abs|max|"
-    r"min)(?![A-Za-z]))[A-Za-z]{2,}"
+    r"min)(?![A-Za-z])|[A-Z]{2,4}(?![A-Za-z]))[A-Za-z]{2,}"
 )
 _INNER_WORD = re.compile(r"(?<![A-Za-z])(?:and|or|not|to|if|is)(?![A-Za-z])|[A-Za-z]{4,}")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
@@ -86,7 +86,8 @@ _LABEL = re.compile(r"[A-Za-z](?:_\{?\w{1,4}\}?)?'?(?:\([A-Za-z\d, ]{1,9}\))?|\\
 _NAMES = r"(?:the|its|their|our|this|it)\b"
 _LEADS = r"(?:(?:and|so|thus|hence|then|therefore|finally|overall|in total|altogether),?\s+)?"
 _SENTENCE = re.compile(
-    rf"\s*{_LEADS}(?P<subject>{_NAMES}[^=:;,?!()]{{0,160}}?|[A-Za-z]{{3,20}}(?=\s*=|\s+(?:is|equals)\b))"
+    rf"\s*{_LEADS}(?P<subject>{_NAMES}[^=:;,?!()]{{0,160}}?|[A-Za-z]{{3,20}}(?=\s*=|\s+(?:is|"
+    rf"equals)\b))"
     r"\s*(?:(?<=[\s$])(?:is|equals)\s+(?:(?:exactly|simply|just|therefore|thus|then|also )\s+)?"
     r"(?:equal to\s+)?|=\s*)(?P<value>\S.*)",
     re.IGNORECASE,
@@ -104,7 +105,8 @@ _DOUBTED = re.compile(
     r"previous|partial|initial|initially|given|wrong|incorrect|mistak\w*|error|false|fake|tempt\w*|"
     r"naive|formula|example|students?|claim\w*|says?|said|someone|some|options?|choices?|"
     r"equation|problem|question|task|exercise|hint|line|upper|lower|bound|estimate\w*|"
-    r"approximat\w*|rough\w*|idea|notion|hypothesis|possib\w*|candidates?|expected|there|here|every\w*|any\w*|negation|first|second|"
+    r"approximat\w*|rough\w*|idea|notion|hypothesis|possib\w*|candidates?|expected|there|here|"
+    r"every\w*|any\w*|negation|first|second|"
     r"third|other|another|next|one of|opposite|far|reason|rule|page|chapter|year)\b|n't\b",
     re.IGNORECASE,
 )
@@ -208,6 +210,10 @@ def _sentence_in(text: str, begin: int, end: int) -> Ending | None:
     line = text[begin:end]
     if len(line) > MAX_LINE or line.endswith("!") or _ITEM.match(line):
         return None
+    listed = _NUMBERS.fullmatch(line)
+    if listed is not None and not _DOUBTED.search(line[: listed.start("value")]):
+        start, stop = _trimmed(text, begin + listed.start("value"), end)
+        return Ending(start, stop, text[start:stop], "concluding sentence")
     for value, one in _values(line):
         start, stop = _trimmed(text, begin + value, end)
         body = _mathematics(_without_currency(text[start:stop]))
@@ -216,6 +222,14 @@ def _sentence_in(text: str, begin: int, end: int) -> Ending | None:
         if _is_chain(body) if "=" in body else one and _is_value(body):
             return Ending(start, stop, body, "concluding sentence")
     return None
+
+
+_NUMBERS = re.compile(
+    r"\s*(?:the|its|their|our)\b[^=:;,?!()]{0,60}?\b(?:roots|solutions|zeros|answers|values|"
+    r"factors|intercepts)\b[^=:;,?!()]{0,40}? are\s+(?P<value>-?\d[\d./]*(?:,\s*-?\d[\d./]*)*"
+    r",?\s+and\s+-?\d[\d./]*)",
+    re.IGNORECASE,
+)
 
 
 def _values(line: str) -> Iterator[tuple[int, bool]]:

@@ -9,7 +9,7 @@ from difficulty.grading.latex import balanced, normalize_math, static_limit, str
 from difficulty.grading.multi import ordered_set
 from difficulty.grading.normalize import plain
 from difficulty.grading.numbers import parse_number
-from difficulty.grading.options import Options, options_of
+from difficulty.grading.options import Options, option_key, options_of
 from difficulty.schema import Choice, Completion, Kind, Question
 
 _EITHER = re.compile(r"\s+or\s+|\s*(?:または|又は|或|または)\s*", re.IGNORECASE)
@@ -132,8 +132,7 @@ def _clean_labels(kind: str, options: Options, items: list[str]) -> tuple[str, t
 
 def _whole_option(text: str, options: Options) -> str | None:
     """The label of the option whose own words a text is."""
-    key = " ".join(plain(text).lower().split()).strip(" .;,。$\"'`*")
-    return options.texts.get(key)
+    return options.texts.get(option_key(plain(text)))
 
 
 def _labels_in(text: str, options: Options) -> list[str]:

@@ -12,20 +12,23 @@ from fractions import Fraction
 
 from difficulty.grading import verdict as verdicts
 from difficulty.grading.choice import read_choice
+from difficulty.grading.declare import before_run_on
 from difficulty.grading.latex import normalize_math, squeeze, static_limit
+from difficulty.grading.markers import MARK, NAMED, ODD_ONE
 from difficulty.grading.math_answer import read_math
 from difficulty.grading.multi import ordered_set, read_multi
 from difficulty.grading.normalize import Normal, normalize
 from difficulty.grading.numbers import parse_number
-from difficulty.grading.numeric import REFUSED, numeric_equal, read_numeric
+from difficulty.grading.numeric import numeric_equal, read_numeric
 from difficulty.grading.options import Options, options_of
 from difficulty.grading.settle import Declared
 from difficulty.grading.text import read_text, text_key
-from difficulty.grading.thoughts import reply_start
+from difficulty.grading.thoughts import reply_end, reply_start, without_struck
+from difficulty.grading.together import REFUSED
 from difficulty.grading.verdict import MathEqual, Verdict
 from difficulty.schema import Completion, Grade, Question
 
-GRADER_VERSION = "3"
+GRADER_VERSION = "4"
 """Changes whenever a verdict on some reply changes, so that cached grades can be told apart."""
 
 MAX_CHARS = 200_000
@@ -56,9 +59,10 @@ def grade(
     start = reply_start(completion.text)
     if start is None:
         return _undeclared(completion, cut, "the thoughts never end")
-    reply = normalize(completion.text, max(start, len(completion.text) - MAX_CHARS))
+    text = without_struck(completion.text[: reply_end(completion.text, start)])
+    reply = normalize(text, max(start, len(text) - MAX_CHARS)).last(MAX_CHARS)
     declared = _read(question, reply, cut=cut)
-    if declared is None:
+    if declared is None or (declared.how == ODD_ONE and not _asks_for_odd_one(question.prompt)):
         return _undeclared(completion, cut, "no answer is declared")
     if cut and not _complete(reply, declared, question.kind):
         return _grade(completion, "truncated", "cut within the declared answer")
@@ -84,12 +88,46 @@ def _undeclared(completion: Completion, cut: bool, reason: str) -> Grade:
 
 
 def _read(question: Question, reply: Normal, *, cut: bool) -> Declared | None:
-    """What the reply declares; the gold is not looked at."""
+    """What the reply declares; the gold is not looked at.
+
+    A base model may go on with a new question and answer that as well: the first answer counts.
+    """
+    head = before_run_on(reply)
+    if head is not None:
+        first = _read_whole(question, head, cut=False)
+        if first is not None and _answers(question, head, first):
+            return first
+    return _read_whole(question, reply, cut=cut)
+
+
+def _answers(question: Question, head: Normal, first: Declared) -> bool:
+    """Whether what precedes a new question is an answer, and no introduction to it."""
+    if question.kind == "text":
+        return first.rank >= MARK or len(head.low.split()) <= MAX_WORDS_ALONE
+    if question.kind == "math":
+        return first.rank >= MARK
+    if question.kind == "numeric" and first.rank == NAMED:
+        return _INTRODUCES.search(head.low.rstrip()[-200:]) is None
+    return first.rank > NAMED
+
+
+_INTRODUCES = re.compile(
+    r"(?:\b(?:let(?:'s|s| us| me)|i will|i'll|we will|we'll|here(?:'s| is| are)|to solve|to answer|"
+    r"steps?|break (?:it|this) down|given)\b[^\n]{0,120}|[:：][\s*]*)\Z"
+)
+"""The last words before a question that is restated, not followed by a new one."""
+
+
+MAX_WORDS_ALONE = 5
+"""Words of a line that may be an answer without saying so."""
+
+
+def _read_whole(question: Question, reply: Normal, *, cut: bool) -> Declared | None:
     options = _options(question)
     if question.kind == "choice":
-        return read_choice(reply, options)
+        return read_choice(reply, options, truncated=cut)
     if question.kind == "multi":
-        return read_multi(reply, options)
+        return read_multi(reply, options, truncated=cut)
     if question.kind == "numeric":
         return read_numeric(reply, truncated=cut)
     if question.kind == "math":
@@ -101,6 +139,19 @@ def _read(question: Question, reply: Normal, *, cut: bool) -> Declared | None:
 
 def _options(question: Question) -> Options:
     return options_of(question.choices or ())
+
+
+_ODD_ONE_ASKED = re.compile(
+    r"\b(?:not|except|least|false|incorrect|wrong|untrue|inaccurate|inappropriate|exclud\w*|avoid\w*|"
+    r"contraindicat\w*|odd|unlikely|never|unrelated|exception)\b|n't\b|誤|不|ない|なかった|除|错|"
+    r"錯|禁忌|아닌|않|틀린|잘못",
+    re.IGNORECASE,
+)
+
+
+def _asks_for_odd_one(prompt: str) -> bool:
+    """Whether a task asks which choice is wrong; a prompt that is not known may."""
+    return not prompt.strip() or _ODD_ONE_ASKED.search(prompt) is not None
 
 
 _OPEN_ENDED = re.compile(r"[\s,、;/&.*_`\"'|:=+-]*(?:[a-z]{1,3}|と|及び|および|和|및)?\s*")
@@ -174,7 +225,10 @@ def _number(text: str) -> Fraction | None:
 
 
 def _math(question: Question, gold: str, answer: str, math_equal: MathEqual) -> Verdict:
-    gold = _normal_gold(gold)
+    gold, answer = _normal_gold(gold), _asked_value(question.prompt, answer)
+    labelled = _LABELLED_VALUE.fullmatch(answer)
+    if labelled:
+        answer = labelled["letter"] if _LETTER.fullmatch(gold) else labelled["value"]
     found = verdicts.compare_at_once(gold, answer)
     if found is None:
         refused = static_limit(gold)
@@ -189,6 +243,24 @@ def _math(question: Question, gold: str, answer: str, math_equal: MathEqual) -> 
 @functools.lru_cache(maxsize=4096)
 def _normal_gold(gold: str) -> str:
     return normalize_math(gold)
+
+
+_LETTER = re.compile(r"(?:\\text\s*\{)?\s*\(?[A-Z]\)?\s*\}?")
+_LABELLED_VALUE = re.compile(
+    r"\\text\s*\{\s*\(?(?P<letter>[A-E])\)?[\s.:]*\}[\s.:~]*(?P<value>[^\s.:].*)", re.DOTALL
+)
+"""``\\textbf{(B) }12``: the letter of an option and its value."""
+
+
+def _asked_value(prompt: str, answer: str) -> str:
+    """Of ``a + b = 7`` the 7, if the task asks for ``a + b``."""
+    sides = answer.split("=")
+    if len(sides) != 2 or not re.search(r"[-+*/^]", sides[0]) or not sides[1].strip():
+        return answer
+    left, task = squeeze(sides[0]), squeeze(normalize_math(prompt))
+    place = task.rfind(left)
+    given = task[place + len(left) : place + len(left) + 1] == "="
+    return answer if place < 0 or given else sides[1].strip()
 
 
 def _restates(prompt: str, answer: str) -> bool:

@@ -14,14 +14,17 @@ from difficulty.grading.normalize import Normal
 from difficulty.grading.options import Options, denied
 
 _OPEN = (
-    r"(?:(?-i:</?(?:b|strong|em|i|p|span|u|code|div|br)\s?/?>)|[\s*_`~\"'“‘(\[{<$【「『《〔|>#:=→✅✓☑✔➡👉]|[—–-](?=\s)|\\(?:text|textbf|textrm|textit|textsf|"
+    r"(?:(?-i:</?(?:b|strong|em|i|p|span|u|code|div|br)\s?/?>)|&nbsp;|"
+    r"[\s*_`~\"'“‘(\[{<$【「『《〔|>#:=→✅✓☑✔➡👉]|[—–-](?=\s)|\\(?:text|textbf|textrm|textit|"
+    r"textsf|"
     r"mathrm|mathbf|mathsf|mathit|boldsymbol|boxed|fbox|framebox|bf|rm|large|huge|displaystyle)"
     r"\b\s*+\{?|\\[(\[$])"
 )
 _WORDS = (
     r"(?:options?|choices?|letters?|answers?|alternatives?|statements?|labell?ed|the|is|are|be|"
     r"definitely|clearly|certainly|therefore|thus|hence|most|likely|probably|obviously|indeed|"
-    r"simply|just|would|should|must|number|correct|right|final|best|only|both|following|"
+    r"simply|just|either|also|actually|now|still|all of (?:the above|them|these)|would|should|"
+    r"must|number|correct|right|final|best|only|both|following|"
     r"ones?(?! of)|"
     r"indicated by|given by|as follows)\b|选择|选项|選項|選択肢|选|選|肢|"
     r"記号|番号|보기|선택지|번호|なのは|のは|是|为|은|는"
@@ -35,16 +38,22 @@ _CLOSE = re.compile(
 )
 _AFTER_LABEL = re.compile(
     r"(?![A-Za-z0-9]|_[A-Za-z0-9]|['’][A-Za-z]|-[A-Za-z0-9]|\\(?!n\b)[a-z]|"
-    r"\s*[\^=+*<>](?!/)\s*[A-Za-z0-9\\])"
+    r"\s*[\^=*<>](?!/)\s*[A-Za-z0-9\\]|\s*\+\s*(?:[A-Za-z]{2}|[0-9\\a-z]))"
 )
 _SEPARATOR = re.compile(
-    r"[\s*_]*+\(?[\s*_]*+(?:[,、,/;;&+|·・･]\s*+(?:and/or|and|or)?|and/or\b|and\b|or\b|plus\b|"
+    r"[\s*_]*+\(?[\s*_]*+(?:[,、,/;;&+|·・･]\s*+(?:and/or|and|or|または|又は|あるいは|もしくは|"
+    r"および|及び)?|and/or\b|and\b|or\b|plus\b|"
     r"(?=possibly|maybe|perhaps|alternatively)|と|及び|および|並びに|又は|または|"
-    r"あるいは|もしくは|か(?=\W?\w)|並|并|和|与|與|及|或者?|以及|및|와|과|또는|이나)[\s*_]*+(?:(?:possibly|maybe|perhaps|"
+    r"あるいは|もしくは|か(?=\W?\w)|並|并|和|与|與|及|或者?|以及|및|와|과|또는|"
+    r"이나)[\s*_]*+(?:(?:possibly|maybe|perhaps|"
     r"alternatively|potentially|even|else|also)\b:?\s*)?(?:both |option |choice |选项|选项|選択肢)?"
 )
+_OR = re.compile(
+    r"\b(?:or|possibly|maybe|perhaps|alternatively)\b|又は|または|あるいは|もしくは|か|或|또는|이나"
+)
 _EITHER = re.compile(
-    r"\b(?:or|possibly|maybe|perhaps|alternatively)\b|/|\||又は|または|あるいは|もしくは|か|或|또는|이나"
+    r"\b(?:or|possibly|maybe|perhaps|alternatively)\b|/|\||又は|または|あるいは|もしくは|か|或|"
+    r"또는|이나"
 )
 _RANGE = re.compile(
     r"[)\]*]*[ \t]*(?:-|–|—|~|〜|から|to\b|through\b|thru\b|到|至|부터|에서)\s*[(\[*]*"
@@ -58,7 +67,8 @@ _FUNCTION_WORD = re.compile(
     r"based|according|while|whereas|when|where|only|also|too|alone|matches|describes|final|seems|"
     r"here|per|via|under|after|before|though|although|unless|except|over|makes|all|final|answer|"
     r"explanation|reason|rationale|justification|shows|works|satisfies|gives|holds|looks|appears|"
-    r"means|does|cannot|these|those|he|she|his|her|our|my|no|yes|both|until|assuming|"
+    r"means|does|cannot|remains|explains|stands|survives|accounts|represents|best|these|those|he|"
+    r"she|his|her|our|my|no|yes|both|until|assuming|"
     r"considering)\b",
     re.IGNORECASE,
 )
@@ -82,13 +92,20 @@ class Labels:
 
 
 def read_labels(
-    reply: Normal, start: int, options: Options, *, limit: int | None = None
+    reply: Normal,
+    start: int,
+    options: Options,
+    *,
+    limit: int | None = None,
+    even_denied: bool = False,
 ) -> Labels | None:
     """The labels that stand at ``start``, after any brackets and mark-up; null if none does.
 
-    No label is read from ``limit`` on.
+    No label is read from ``limit`` on. ``even_denied`` is for ``all but B are wrong``.
     """
     begin = _skip(HEAD, reply.text, start)
+    if reply.text[begin : begin + 1] not in options.chars:
+        return None
     first = _read_token(reply, begin, options)
     if first is None:
         return None
@@ -98,27 +115,32 @@ def read_labels(
     while len(labels) <= 2 * len(options.labels):
         following = _read_next(reply, end, options)
         if following is None:
-            own_end = _after_own_words(reply, end, labels[-1], options)
+            own_end = after_own_words(reply, end, labels[-1], options)
             following = _read_next(reply, own_end, options)
             if following is None and own_end > end:
                 following = _read_line(reply, own_end, options)
+            if following is None:
+                following = _read_next(reply, _skip(_REMARK, reply.text, end), options)
         if following is None or (limit is not None and following[3] >= limit):
             break
         joined, more, end, _ = following
         clause = len(labels) if ";" in joined else clause
-        either = either or bool(_EITHER.search(joined))
+        either = either or bool(_OR.search(joined))
         labels.extend(more)
     if limit is None:
         ladder = _ladder(options.chars).match(reply.text, end)
         steps = ladder.group() if ladder else ""
         labels.extend(label for char in steps if (label := options.label_of(char)))
     distinct = tuple(dict.fromkeys(labels))
-    if _is_range(reply.text, end, options) or denied(reply.low, begin, end):
+    is_denied = not even_denied and denied(reply.low, begin, end)
+    if is_denied or _is_range(reply.text, end, options):
         distinct = tuple(dict.fromkeys(labels[:clause]))
     return Labels(distinct, begin, end, either)
 
 
-_NEXT_LINE = re.compile(r"[ \t]*\n[ \t]*[-*•(]{0,3}[ \t]*")
+_REMARK = re.compile(r"\s?\([^()\n]{1,40}\)(?=\s*(?:,|and\b|&|と|、))")
+"""``C (postsynaptic) and D``."""
+_NEXT_LINE = re.compile(r"[ \t]*\n[ \t]*(?:[-*•]{1,3}[ \t]+)?[*_(]{0,4}")
 
 
 def _read_line(
@@ -129,7 +151,7 @@ def _read_line(
     token = _read_token(reply, begin, options) if begin > end else None
     if token is None or len(token[0]) > 1:
         return None
-    own_end = _after_own_words(reply, token[1], token[0][0], options)
+    own_end = after_own_words(reply, token[1], token[0][0], options)
     line_end = reply.text.find("\n", begin)
     rest = reply.text[own_end : line_end if line_end >= 0 else None]
     if own_end == token[1] or rest.strip(" .*"):
@@ -137,13 +159,15 @@ def _read_line(
     return ",", token[0], token[1], begin
 
 
-def _after_own_words(reply: Normal, end: int, label: str, options: Options) -> int:
+def after_own_words(reply: Normal, end: int, label: str, options: Options) -> int:
     """Where the list may go on after ``A. Lisbon`` in ``A. Lisbon and C. Madrid``."""
     begin = end
-    while begin < len(reply.low) and reply.low[begin] in " .:)-–—*":
+    while begin < len(reply.low) and reply.low[begin] in " .:)-–—*(「":
         begin += 1
     mention = options.text_at(reply.low, begin)
-    return mention.end if mention is not None and mention.label == label else end
+    if mention is None or mention.label != label:
+        return end
+    return _skip(_CLOSE, reply.text, mention.end)
 
 
 @functools.lru_cache(maxsize=256)
@@ -185,7 +209,7 @@ def _run_pattern(chars: str, count: int) -> re.Pattern[str]:
 def _is_label(reply: Normal, start: int, end: int, options: Options) -> bool:
     """Whether a bare run is meant as a label, judged by the words after it and its case."""
     text = reply.text
-    if end < len(text) and text[end] in ".:" and _is_name(reply, start, options):
+    if _is_name(reply, start, end - start, options):
         return False
     if not re.match(r"[ \t]+[A-Za-z]", text[end : end + 8]):
         return True
@@ -194,9 +218,7 @@ def _is_label(reply: Normal, start: int, end: int, options: Options) -> bool:
     own = options.own_words(options.label_of(text[start]) or "")
     rest = reply.low[end : end + 200].lstrip()
     word = re.match(r"[a-z]+", rest)
-    return bool(
-        own and word and own.startswith(word.group()) and not _is_name(reply, start, options)
-    )
+    return bool(own and word and own.startswith(word.group()))
 
 
 def _is_article(run: str, after: str) -> bool:
@@ -207,10 +229,10 @@ def _is_article(run: str, after: str) -> bool:
     )
 
 
-def _is_name(reply: Normal, start: int, options: Options) -> bool:
-    """Whether the letter begins an option's own words, as in ``E. coli`` or ``B cells``."""
+def _is_name(reply: Normal, start: int, length: int, options: Options) -> bool:
+    """Whether the letters begin an option's own words, as in ``E. coli`` or ``Cペプチド``."""
     mention = options.text_at(reply.low, start)
-    return mention is not None and mention.end - mention.start > 1
+    return mention is not None and mention.end - mention.start > length
 
 
 def _read_next(
@@ -261,3 +283,10 @@ def _is_range(text: str, end: int, options: Options) -> bool:
         return False
     run = _run_pattern(options.chars, 1).match(text, found.end())
     return run is not None and _AFTER_LABEL.match(text, run.end()) is not None
+
+
+def case_fits(reply: Normal, labels: Labels, options: Options) -> bool:
+    """A loose lower-case letter is not a label where the labels are upper case."""
+    first = reply.text[labels.start]
+    bracketed = labels.start > 0 and reply.text[labels.start - 1] in "([*\"'"
+    return first in options.labels or bracketed

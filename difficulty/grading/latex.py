@@ -24,7 +24,8 @@ _SYMBOLS = {
     "°": "\\degree ", "∈": "\\in ",
     "α": "\\alpha ", "β": "\\beta ", "γ": "\\gamma ", "θ": "\\theta ", "λ": "\\lambda ",
     "μ": "\\mu ", "φ": "\\phi ",
-    "ω": "\\omega ", "∅": "\\emptyset ", "ℝ": "\\mathbb{R}", "–": "-", "\\lbrace": "\\{",
+    "ω": "\\omega ", "∅": "\\emptyset ", "ℝ": "\\mathbb{R}", "∠": "\\angle ", "–": "-", "∴": "",
+    "\\lbrace": "\\{",
     "\\rbrace": "\\}",
     "\\lvert": "|", "\\rvert": "|", "\\vert": "|", "\\mid": "|", "\\lbrack": "[", "\\rbrack": "]",
 }  # fmt: skip
@@ -46,15 +47,19 @@ _COMMANDS = {
     "ldots": "...", "cdots": "...", "lparen": "(", "rparen": ")", "degrees": "\\degree",
     "equiv": "=", "implies": "\\implies",
     "boldsymbol": "\\text", "bm": "\\text", "varphi": "\\phi", "varepsilon": "\\epsilon",
-    "unit": "\\text", "euro": "", "pounds": "",
+    "unit": "\\text", "euro": "", "pounds": "", "therefore": "",
 }  # fmt: skip
 _COMMAND = re.compile(r"\\([A-Za-z]+)")
 _SPACE_COMMAND = re.compile(r"\\[,;:!> ]|~|\{,\}")
-_BETWEEN_DIGITS = re.compile(r"(?<=\d)(?:\{,\}|\\[,!; ]|,\\!|~)(?=\d{3}(?!\d))")
+_BETWEEN_DIGITS = re.compile(r"(?<=\d)(?:\{,\}|\\[,!; ]|,\\!|~)\s?(?=\d{3}(?!\d))")
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 _REPEATING = re.compile(r"(\d{1,9})\.(\d{0,9})\\(?:overline|bar)\s*\{(\d{1,9})\}")
 _DEGREES = re.compile(
     r"\^\s*(?:\{\s*\\(?:circ|degree)\s*\}|\\(?:circ|degree)(?![a-z]))|\\circ(?![a-z])"
+)
+_DEGREE_WORD = re.compile(r"(?<=\d)\s?度(?=\W|$)")
+_COUNTER = re.compile(
+    r"(?<=[\d}])\s?(?:通り|個|人|本|枚|回|円|点|匹|台|組|种|个|元|개|가지|명|원)$"
 )
 _FUNCTION_TEXT = re.compile(
     r"\\text\s*\{\s*((?:arc)?(?:sin|cos|tan|cot|sec|csc)h?|ln|log|exp|gcd|lcm|max|min|e|i|d|"
@@ -79,6 +84,7 @@ def normalize_math(text: str) -> str:
         lambda found: _COMMANDS.get(found[1], found[0]),
         text,
     )
+    text = _COUNTER.sub("", _DEGREE_WORD.sub(r"\\degree ", text))
     text = _SPACE_COMMAND.sub(" ", text).replace("\\$", "").replace("$", "").replace("\\%", "%")
     text = text.replace("**", "^").replace("=>", "\\implies ").replace("==", "=")
     text = re.sub(r"\s+", " ", text)  # before the patterns that look for space on two sides
@@ -142,6 +148,13 @@ def balanced(text: str) -> bool:
     return depth == 0
 
 
+MAX_FUNCTIONS = 6
+_FUNCTION_CHAIN = re.compile(
+    r"(?:\\?(?<![a-z])(?:(?:arc)?(?:sin|cos|tan|cot|sec|csc)h?|log|ln|exp|sqrt|gamma)[\s({[]*+){"
+    rf"{MAX_FUNCTIONS + 1}}}"
+)
+
+
 def static_limit(text: str) -> str | None:
     """Why a mathematical text may not be evaluated at all; null if it may."""
     if len(text) > MAX_LENGTH:
@@ -154,6 +167,8 @@ def static_limit(text: str) -> str | None:
         return "a factorial of a large number"
     if re.search(r"\^\s*\{?\s*\(?\s*[^\s{}^]{1,20}\s*\^\s*\{?\s*\(?\s*[^\s{}^]{1,20}\s*\^", text):
         return "a tower of exponents"
+    if _FUNCTION_CHAIN.search(text):
+        return f"functions of functions, more than {MAX_FUNCTIONS} deep"
     return None
 
 

@@ -9,35 +9,46 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from difficulty.grading.anchors import Anchored, Gated
+
 FINAL, MARK, CONCLUDE, WEAK, NAMED = 4, 3, 2, 1, 0
 """How plainly an answer is declared, from "final answer" down to an option's words alone."""
+
+
+BEFORE_LABEL = "…は"
+"""Declares only an option: a number after such words is one of the steps."""
+
+ODD_ONE = "the wrong choice is"
+"""Declares the answer to "which is false?", unless a right choice is declared as well."""
 
 
 @dataclass(frozen=True)
 class Marker:
     """A pattern whose end is where the declared answer begins."""
 
-    gates: tuple[str, ...]
-    pattern: re.Pattern[str]
+    matches: Anchored | Gated
     rank: int
     how: str
+    latin: bool = False
+    """Whether every match holds two Latin letters side by side."""
 
 
 _IS = (
     r"(?:is|are|was|=|equals?|would be|should be|must be|will be|has to be|"
     r"(?:turns|comes|works) out (?:to be|to|as)|becomes|remains)(?![a-z])"
 )
-_COLON = r"(?::|=>?|→|➡|—|–|->|-(?=\s))"
-_QUOTES = r"(?:</?(?:b|strong|em|i|p|span|u|code|div)>|[*_`~\"')\]}】」』>$])*+"
+_COLON = r"(?::|={1,2}>?|[→➡⇒⟶👉▶►»]|—|–|-{1,3}>|-(?=\s))"
+_QUOTES = r"(?:</?(?:b|strong|em|i|p|span|u|code|div)>|&nbsp;|[*_`~\"')\]}】」』>$])*+"
 _ADVERB = (
     r"(?:,?\s+(?:therefore|thus|hence|then|clearly|definitely|most likely|likely|probably|"
     r"simply|so|indeed),?)?"
 )
 
 ANSWER = re.compile(
-    rf"(?<![a-z])(?:answer|ans)(?:s|\(s\))?(?:[\s_]+(?:choice|option|letter|key|number|value|"
+    rf"(?<![a-z/])(?:answer|ans)(?:s|\(s\))?(?:[\s_]+(?:choice|option|letter|key|number|value|"
     rf"no\.?))?"
-    rf"(?:\s+(?:to|for|of|in)\s+(?:this|the|your|that|part|question|problem)\b[^.:;\n=?]{{0,60}}?)?"
+    rf"(?:\s+(?:to|for|of|in)\s+(?:this|the|your|that|part|question|"
+    rf"problem)\b[^.:;\n=?\"“「]{{0,60}}?)?"
     rf"(?:\s*\([^()\n]{{0,30}}\))?{_QUOTES}{_ADVERB}\s*+{_QUOTES}(?:{_COLON}|{_IS}){_QUOTES}"
 )
 """``Answer:``, ``the answer to this question is``."""
@@ -50,170 +61,125 @@ ANSWER_HEADER = re.compile(
 )
 """``## Answer`` on a line of its own."""
 
-MARKERS: tuple[Marker, ...] = (
-    Marker(("####",), re.compile(r"####(?!#)\s*+(?:(?:final )?answer\s*:?)?"), FINAL, "#### line"),
+LABELLED_LINE = re.compile(
+    r"(?:^|\n)[\s>#*_✅•+-]{0,12}+(?:(?:your|my|the) )?(?:(?:final|correct|selected|"
+    r"chosen|best|right)[ _]?)?"
+    r"(?:choice|option|selected|pick|selection|conclusion|verdict|result|solution|"
+    r"final|response|output|correct|guess|correction|prediction|letter|remaining|decision)"
+    r"[*_\s]{0,6}+:"
+)
+"""``Choice:`` at the beginning of a line."""
+
+_FITTING = (
+    "correct", "right", "best", "final", "chosen", "selected", "true", "only", "likely",
+    "appropriate", "suitable", "probable", "accurate", "my", "single", "overall", "plausible",
+)  # fmt: skip
+_CHOOSING = (
+    "choose", "select", "pick", "go with", "ing with", "opt for", "vote for", "settle on",
+    "ing for", "go for",
+)  # fmt: skip
+_FOREIGN_ANCHORS = (
+    "respuesta", "sposta", "reponse", "réponse", "antwort", "ответ", "odpowiedź", "svar", "cevap",
+    "đáp án", "jawaban",
+)  # fmt: skip
+_FOREIGN = (
+    "respuesta", "resposta", "risposta", "réponse", "reponse", "antwort", "ответ", "odpowiedź",
+    "svaret", "svar", "cevap", "đáp án", "jawaban",
+)  # fmt: skip
+
+WESTERN: tuple[Marker, ...] = (
     Marker(
-        ('":', "':", '" :', "' :"),
-        re.compile(
-            r"[\"'](?:final|correct|best|selected|predicted|chosen|your|my)?[_ -]?"
-            r"(?:answer|choice|option|result|prediction|label|value)(?:[_ -]?(?:choice|"
-            r"option|letter|label))?"
-            r"[\"']\s*:"
+        Anchored(re.compile(r"####(?!#)\s*+(?:(?:final )?answer\s*:?)?"), ("####",), sign="#"),
+        FINAL,
+        "#### line",
+    ),
+    Marker(
+        Gated(
+            re.compile(
+                r"[\"'](?:final|correct|best|selected|predicted|chosen|your|my)?[_ -]?"
+                r"(?:answer|choice|option|result|prediction|label|value)(?:[_ -]?(?:choice|"
+                r"option|letter|label))?"
+                r"[\"']\s?:"
+            ),
+            ('":', "':", '" :', "' :"),
+            signs="\"'",
         ),
         FINAL,
         "JSON field",
     ),
     Marker(
-        ("<",),
-        re.compile(
-            r"<(?:final[_ -]?)?(?:answer|ans|choice|option|result|final|output|response|solution)>"
-            r"|\[(?:final[_ ]?)?answer\](?!\()"
+        Anchored(
+            re.compile(
+                r"<(?:final[_ -]?)?(?:answer|ans|choice|option|result|final|output|response|"
+                r"solution)>"
+            ),
+            ("<",),
+            sign="<",
         ),
         FINAL,
         "tag",
     ),
-    Marker(("[answer]", "[final"), re.compile(r"\[(?:final[_ ]?)?answer\](?!\()"), FINAL, "tag"),
     Marker(
-        (
-            "option",
-            "choice",
-            "selection",
-            "one is",
-            "statement",
-            "solution",
-            "response",
-            "alternative",
-            "pick",
-            "conclusion",
-            "verdict",
-            "result",
-            "value",
-            "total",
-        ),
-        re.compile(
-            r"(?<![a-z])(?:correct|right|best|final|chosen|selected|true|only|likely|"
-            r"appropriate|suitable|"
-            r"probable|accurate|my|single|overall|false|incorrect|wrong|plausible)\s+"
-            r"(?:(?:answer|option|choice|single)\s+)?"
-            rf"(?:option|choice|selection|one|statement|solution|response|alternative|pick|"
-            rf"conclusion|verdict|result|value|total)s?"
-            rf"(?:\s+(?:here|among [a-z ]{{1,20}}|of [a-z ]{{1,20}}|for this (?:question|"
-            rf"case|patient)))?{_QUOTES}{_ADVERB}\s*+{_QUOTES}(?:{_COLON}|{_IS})"
+        Anchored(re.compile(r"\[(?:final[_ ]?)?answer\](?!\()"), ("[answer]", "[final"), sign="["),
+        FINAL,
+        "tag",
+    ),
+    Marker(
+        Anchored(
+            re.compile(
+                rf"(?<![a-z])(?:{'|'.join(_FITTING)})\s+(?:(?:answer|option|choice|single)\s+)?"
+                r"(?:option|choice|selection|one|statement|solution|response|alternative|pick|"
+                r"letter|conclusion|verdict|result|value|total)s?"
+                r"(?:\s+(?:here|among [a-z ]{1,20}|of [a-z ]{1,20}|for this (?:question|"
+                rf"case|patient)))?{_QUOTES}{_ADVERB}\s*+{_QUOTES}(?:{_COLON}|{_IS})"
+            ),
+            (*(word for word in _FITTING if word != "my"), "my "),
         ),
         MARK,
         "the right choice is",
+        latin=True,
     ),
     Marker(
-        (
-            "choose",
-            "select",
-            "pick",
-            "go with",
-            "going with",
-            "opt for",
-            "vote for",
-            "settle on",
-            "my choice",
-            "going for",
-            "go for",
+        Anchored(
+            re.compile(
+                r"(?<![a-z])(?:false|incorrect|wrong)\s+(?:answer\s+)?(?:option|choice|one|"
+                rf"statement|alternative)s?(?:\s+here)?{_QUOTES}{_ADVERB}\s*+{_QUOTES}"
+                rf"(?:{_COLON}|{_IS})"
+            ),
+            ("false", "incorrect", "wrong"),
         ),
-        re.compile(
-            r"(?<![a-z])(?:i|we|i'd|i'll|i'm|i am|let's|let us|we'd|we'll|i would|we would|"
-            r"must|should)\s+(?:(?:would|will|therefore|thus|must|should|"
-            r"have to|can|now|finally|confidently|then|also|definitely|ultimately|"
-            r"hence)\s+){0,3}(?:choose|select|pick|go with|going with|going for|go for|opt "
-            r"for|"
-            r"vote for|settle on)(?:\s+(?:answer|option|choice))?\s*:?"
+        MARK,
+        ODD_ONE,
+        latin=True,
+    ),
+    Marker(
+        Gated(
+            re.compile(
+                r"(?<![a-z])(?:i|we|i'd|i'll|i'm|i am|let's|let us|we'd|we'll|i would|we would|"
+                r"must|should)\s+(?:(?:would|will|therefore|thus|must|should|"
+                r"have to|can|now|finally|confidently|then|also|definitely|ultimately|"
+                r"hence)\s+){0,3}(?:choose|select|pick|go with|going with|going for|go for|opt "
+                r"for|vote for|settle on)(?:\s+(?:answer|option|choice))?\s*:?"
+            ),
+            _CHOOSING,
         ),
         MARK,
         "I choose",
+        latin=True,
     ),
     Marker(
-        (":",),
-        re.compile(
-            r"(?:^|\n)[\s>#*_✅•+-]{0,12}+(?:(?:your|my|the) )?(?:(?:final|correct|selected|"
-            r"chosen|best|right)[ _]?)?"
-            r"(?:choice|option|selected|pick|selection|conclusion|verdict|result|solution|"
-            r"final|response|output|correct|guess)"
-            r"[*_\s]{0,6}+:"
+        Anchored(
+            re.compile(
+                rf"(?:{'|'.join(_FOREIGN)})"
+                r"(?:\s+(?:correcta|correta|corretta|correcte|final|finale|finala|richtige|"
+                r"правильный|đúng|benar))?(?:\s+(?:correcta|final|finale))?"
+                rf"{_QUOTES}\s*+(?::|—|-(?=\s)|es(?![a-z])|est(?![a-z])|é(?![a-z])|è(?![a-z])|"
+                rf"ist(?![a-z])|lautet|là(?![a-z])|adalah)"
+            ),
+            _FOREIGN_ANCHORS,
+            back=2,
         ),
         MARK,
         "marker line",
-    ),
-    Marker(
-        (
-            "respuesta",
-            "resposta",
-            "risposta",
-            "réponse",
-            "reponse",
-            "antwort",
-            "ответ",
-            "odpowied",
-            "svar",
-            "cevap",
-            "đáp án",
-            "jawaban",
-        ),
-        re.compile(
-            r"(?:respuesta|resposta|risposta|réponse|reponse|antwort|ответ|odpowiedź|svaret|"
-            r"svar|cevap|đáp án|jawaban)"
-            r"(?:\s+(?:correcta|correta|corretta|correcte|final|finale|finala|richtige|"
-            r"правильный|đúng|benar))?(?:\s+(?:correcta|final|finale))?"
-            rf"{_QUOTES}\s*+(?::|—|-(?=\s)|es(?![a-z])|est(?![a-z])|é(?![a-z])|è(?![a-z])|"
-            rf"ist(?![a-z])|lautet|là(?![a-z])|adalah)"
-        ),
-        MARK,
-        "marker line",
-    ),
-    Marker(
-        ("答", "正解", "解"),
-        re.compile(
-            r"(?:最終)?(?:的な)?(?:正解|正答|解答|回答|答え?|解)(?:の)?(?:選択肢|記号|番号|数値|値)?(?:[)】」』*_\]]{0,4}+)"
-            r"\s*(?:\([^()\n]{0,20}\))?\s*(?:は、?|:|=|→|としては|として|⇒|が(?=[a-h\d])|"
-            r"[ \t]{1,3}(?=[(「]?[a-h\d](?![a-z])))"
-        ),
-        MARK,
-        "正解は",
-    ),
-    Marker(
-        ("【",),
-        re.compile(r"【(?:最終)?(?:正解|正答|解答|回答|答え?|答案|正确答案|최종 ?답|정답|답)】"),
-        MARK,
-        "【答】",
-    ),
-    Marker(
-        ("のは", "するもの", "組合せ", "組み合わせ"),
-        re.compile(
-            r"(?:正し|誤っ|誤り|適切|適す|適し|適当|妥当|不適|該当|当てはま|あてはま|ふさわし|最も|最適|間違|考えられ|選ぶべ|選択すべ|求め|必要な|"
-            r"残)[^。\n、,]{0,24}?(?:のは|ものは|選択肢は|(?:組合せ|組み合わせ)は)"
-        ),
-        MARK,
-        "…のは",
-    ),
-    Marker(
-        ("答案", "选项", "選項", "结果", "結果"),
-        re.compile(
-            r"(?:正确|正確|最终|最終|最佳)?的?(?:答案|选项|選項)(?:就?应?该?(?:是|为|為|选)|应为|應為|是|为|為|:|=|→|选|選|】)"
-        ),
-        MARK,
-        "答案是",
-    ),
-    Marker(
-        ("选", "選"),
-        re.compile(
-            r"(?<![不别可单多必一备筛挑未勿])(?:应该?|應該?|故|所以|因此|我|综上|本题|可|只能|就|正确的?是)?\s*(?:选择|選擇|选|"
-            r"選)(?![项項取手拔擇择修出中用肢ばびぶ択定])\s*(?:项|答案|选项)?\s*:?"
-        ),
-        MARK,
-        "选",
-    ),
-    Marker(
-        ("답",),
-        re.compile(
-            r"(?:최종\s*)?(?:정답|해답|답안|답변|답)(?:[)】」』*_\]]{0,4}+)\s*(?:은|는|이|:|=|→)"
-        ),
-        MARK,
-        "정답은",
     ),
 )

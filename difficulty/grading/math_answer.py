@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from difficulty.grading.declare import Site, sites_of
+from difficulty.grading.eastern import EASTERN, last_value, without_copula
 from difficulty.grading.ending import (
     SEGMENT,
     UNIT_AFTER,
@@ -14,9 +15,11 @@ from difficulty.grading.ending import (
     segments,
 )
 from difficulty.grading.latex import normalize_math
-from difficulty.grading.markers import CONCLUDE
+from difficulty.grading.markers import BEFORE_LABEL, CONCLUDE
 from difficulty.grading.normalize import Normal, line_spans
-from difficulty.grading.phrases import REFUSAL
+from difficulty.grading.number_tail import after_number
+from difficulty.grading.numbers import parse_number
+from difficulty.grading.phrases import NOT_STATED, REFUSAL, TAKEN_BACK
 from difficulty.grading.settle import Declared, settle
 
 _JOIN = re.compile(r"\s*(?:,\s*(?:and|or)?|and|or|、|と|または|和|或)\s*")
@@ -26,20 +29,29 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(
-    r"\.(?=\s|\*|$)|[。;]|\s(?:because|since|which|where|as required|so that)\b|"
+    r"\.(?=\s|\*|$)|[。;]|\s\((?:since|because|as|i\.e\.|that is|from|where)\b|\s(?:because|since|"
+    r"which|where|as required|so that)\b|"
     r"(?<=[^\\]),\s(?:because|since|which|where|so|as|and (?:the|this|it))\b"
 )
 _NEGATED = re.compile(r"\s*(?:not|n't|never|undetermined|unknown)\b", re.IGNORECASE)
 _ONE_OF = re.compile(r"\s*(?:\*\*)?(?:one of|either|any of|among)\b", re.IGNORECASE)
 _CONCLUDING = re.compile(
     r"\b(?:is|are|equals?|becomes|gives|yields|get|obtain|have|be|=)(?:\s+(?:at|equal to|"
-    r"given by|exactly|simply))?\s*:?\s*$|\b(?:so|then|thus|hence|therefore)\s*$",
+    r"given by|exactly|simply))?\s*:?\s*$|\b(?:solving|simplifying|dividing|multiplying|"
+    r"subtracting|"
+    r"adding|rearranging|expanding|factoring|evaluating|combining)\b[^.$]{0,40},\s*$|"
+    r"\b(?:so|then|thus|hence|therefore)\s*$|"
+    r"(?:は|为|為|是|有|은|는)[、,]?\s*$",
     re.IGNORECASE,
 )
 _THEREFORE = re.compile(
     r"\s*\W{0,4}(?:so|thus|hence|therefore|consequently|finally|in conclusion|we conclude|"
     r"よって|したがって|ゆえに|因此|所以|따라서)(?![a-z])",
     re.IGNORECASE,
+)
+_IS_THE_ANSWER = re.compile(
+    r"[\s*]*\$?(?P<value>[^\s$*][^$*\n]{0,80}?)\$?[\s*]* is the (?:final |correct |"
+    r"required )?(?:answer|result|value)\b"
 )
 _LABEL_LINE = re.compile(r"[^:$\\\n=]{2,80}:\s*(?P<value>\S[^\n]*)")
 _MATHY = re.compile(
@@ -56,20 +68,30 @@ def read_math(reply: Normal, *, truncated: bool) -> Declared | None:
     plain = _join_side_by_side(reply.text, plain)
 
     def weaker(start: int) -> list[Declared]:
-        return [] if truncated else _conclusion(reply, start)
+        found = [] if truncated else _conclusion(reply, start)
+        return [item for item in found if not _is_unstated(reply.low, item)]
 
-    return settle(reply, plain, weaker, last_wins=True)
+    declared = settle(reply, plain, weaker, last_wins=True)
+    if declared is None or parse_number(declared.value) is None:
+        return declared
+    return after_number(reply, declared)
+
+
+def _is_unstated(low: str, item: Declared) -> bool:
+    """Whether the line denies or supposes its value, or the reply takes it back."""
+    begin = low.rfind("\n", 0, item.start) + 1
+    return bool(NOT_STATED.search(low[begin : item.start]) or TAKEN_BACK.search(low, item.end))
 
 
 def _at_site(reply: Normal, site: Site) -> Declared | None:
-    if site.direct or _NEGATED.match(reply.text, site.value):
+    if site.direct or site.how == BEFORE_LABEL or _NEGATED.match(reply.text, site.value):
         return None
     begin, end = site.value, site.end
     if not site.closed or site.how in {"tag", "JSON field"}:
         begin, end = _within_line(reply.text, site)
     body = reply.text[begin:end].strip()
     key = normalize_math(body)
-    if not key or _is_prose(body):
+    if not key.strip("?_. ") or _is_prose(body):
         return None
     many = bool(_ONE_OF.match(reply.text, site.value))
     closed = (
@@ -116,6 +138,7 @@ def _after_copula(text: str, begin: int, end: int) -> tuple[int, int]:
     verbs = list(re.finditer(r"\b(?:is|are|equals)\s+(?:equal to\s+)?", clause))
     if verbs and _PROSE_WORD.search(clause[: verbs[-1].start()]):
         begin += verbs[-1].end()
+    end = begin + len(without_copula(text[begin:end]))
     while begin < end and text[end - 1] in " *`.\"'":
         end -= 1
     return begin, end
@@ -127,11 +150,24 @@ def _segments(text: str, first: re.Match[str]) -> tuple[int, int]:
     while True:
         joint = _JOIN.match(text, end)
         following = SEGMENT.match(text, joint.end()) if joint else None
-        if following is None:
+        if following is None or _is_restated(first.group(), following.group()):
             break
         end = following.end()
     unit = UNIT_AFTER.match(text, end)
     return first.start(), unit.end() if unit else end
+
+
+def _is_restated(first: str, second: str) -> bool:
+    r"""Whether a second segment is the same number: ``$\frac{3}{4}$, or $75\%$``."""
+    values = []
+    for segment in (first, second):
+        body = normalize_math(segment).strip()
+        value = parse_number(body.rstrip("% "))
+        values.append(value / 100 if value is not None and body.endswith("%") else value)
+    return values[0] is not None and values[0] == values[1]
+
+
+_TEXT_COMMAND = re.compile(r"\\text\s*\{\s*([^{}]*?)\s*\}")
 
 
 def _join_side_by_side(text: str, items: list[Declared]) -> list[Declared]:
@@ -140,9 +176,8 @@ def _join_side_by_side(text: str, items: list[Declared]) -> list[Declared]:
     for item in items:
         previous = joined[-1] if joined else None
         if previous is not None and previous.how == item.how == "box" and item.start > previous.end:
-            between = (
-                text[previous.end : item.start].strip(" }$\n").removesuffix("\\boxed{").strip(" $")
-            )
+            between = text[previous.end : item.start].strip(" }$\n").removesuffix("\\boxed{")
+            between = _TEXT_COMMAND.sub(r"\1", between).strip(" $")
             if (
                 re.fullmatch(r"(?:,\s*)?(?:and|or|と|和|或|または)|,", between)
                 and previous.value != item.value
@@ -156,17 +191,33 @@ def _join_side_by_side(text: str, items: list[Declared]) -> list[Declared]:
     return joined
 
 
+_REMARK = re.compile(
+    r"\s\((?:since|because|as|rejecting|discarding|ignoring|note|the other)\b"
+    r"[^\n]{1,160}\)[\s.*]*\Z",
+    re.IGNORECASE,
+)
+"""A reason in brackets at the end of a line."""
+
+
 def _conclusion(reply: Normal, start: int) -> list[Declared]:
     """A reply of mathematics alone, a last ``label: equation`` line, or a concluding sentence."""
     lines = line_spans(reply.text, start)
     if not lines:
         return []
     begin, end = lines[-1]
+    remark = _REMARK.search(reply.text, max(begin, end - 200), end)
+    if remark is not None and reply.text[begin : remark.start()].strip():
+        end = remark.start()
     line = reply.text[begin:end]
     if "?" in line or contested(reply.text, lines):
         return []
     if _is_mathematics(line, alone=len(lines) == 1):
         return _declared(reply, begin, end, "mathematics alone")
+    first = _IS_THE_ANSWER.match(line)
+    if first:
+        return _declared(
+            reply, begin + first.start("value"), begin + first.end("value"), "is the answer"
+        )
     label = _LABEL_LINE.fullmatch(line)
     if label and re.search(r"\d|=", label["value"]) and _is_plain(label["value"]):
         return _declared(reply, begin + label.start("value"), end, "label and equation")
@@ -202,10 +253,14 @@ def _is_mathematics(line: str, *, alone: bool) -> bool:
     line = line.strip(" .*")
     if SEGMENT.fullmatch(line):
         return line.count("$") <= 2 or line.startswith("$$")
+    first = SEGMENT.match(line)
+    if alone and first and _segments(line, first)[1] == len(line):
+        return True
     return (
         alone
         and not re.search(r"\$|\\\(|\\\[", line)
         and _is_plain(line)
+        and not EASTERN.search(line)
         and bool(_MATHY.search(line))
     )
 
@@ -216,8 +271,12 @@ _LAST_SIGN = re.compile(r".*[a-zA-Z=$]", re.DOTALL)
 
 def _plain_conclusion(reply: Normal, begin: int, end: int) -> list[Declared]:
     """A plain number at the end, as in ``Therefore the number of ways is 42``."""
-    sentence = max(reply.text.rfind(". ", begin, end - 2) + 1, begin)
+    sentence = _sentence_begin(reply.text, begin, end - 2)
     line = reply.text[sentence:end]
+    eastern = last_value(line) if _THEREFORE.match(line) else None
+    if eastern is not None:
+        begin, end = sentence + eastern[0], sentence + eastern[1]
+        return _declared(reply, begin, end, "concluding sentence")
     head = _LAST_SIGN.match(line)
     stop = head.end() if head else 0
     value = line[stop:]
@@ -234,22 +293,41 @@ def _plain_conclusion(reply: Normal, begin: int, end: int) -> list[Declared]:
     return _declared(reply, sentence + start, sentence + last, "concluding sentence")
 
 
+def _sentence_begin(text: str, begin: int, end: int) -> int:
+    return max(text.rfind(". ", begin, end) + 1, text.rfind("。", begin, end) + 1, begin)
+
+
+_BESIDE = re.compile(
+    r"\b(?:is|are|equals)\b[^.;$]{0,80}\$[^$]{1,120}\$,?\s(?:while|whereas|but)\s", re.IGNORECASE
+)
+"""A statement about something else in the same sentence."""
+_WHERE = re.compile(
+    r",? (?:attained|achieved|reached|which occurs|occurring|when|at|for)\b[^$.]{0,40}\$"
+)
+"""After a value: where it is taken, as in ``is $-3$, attained at $x=2$``."""
+
+
 def _concluding_sentence(reply: Normal, begin: int, end: int) -> list[Declared]:
     """``So the side is $...$``: the last segment of the last sentence, after a verb."""
     found = list(segments(reply.text, begin, end))
     if not found:
         return _plain_conclusion(reply, begin, end)
     last = found[-1]
+    if len(found) > 1 and _WHERE.match(reply.text, found[-2].end()):
+        found, last = found[:-1], found[-2]
+        end = last.end()
     first = last
     for earlier in reversed(found[:-1]):
         if not _JOIN.fullmatch(reply.text[earlier.end() : first.start()]):
             break
         first = earlier
-    sentence = max(reply.text.rfind(". ", begin, first.start()) + 1, begin)
+    sentence = _sentence_begin(reply.text, begin, first.start())
     before = reply.text[sentence : first.start()]
     if re.search(r"\d[^$]*\b(?:and|or)\s*\$$", last.group()):
         return []
-    after = reply.text[_segments(reply.text, first)[1] : end].strip(" .*)")
+    if _BESIDE.search(before):
+        return []
+    after = without_copula(reply.text[_segments(reply.text, first)[1] : end]).strip(" .*)")
     if re.search(r"\bnot\s*$|n't\b", before) or (after and len(after.split()) > 6):
         return []
     if not _CONCLUDING.search(before) and not (_THEREFORE.match(before) and not after):

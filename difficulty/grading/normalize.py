@@ -7,6 +7,7 @@ Superscripts and circled digits are taken out *before* Unicode's NFKC, which wou
 from __future__ import annotations
 
 import functools
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,15 @@ _FIXED = {
 }  # fmt: skip
 
 
+_FULL_WIDTH = tuple(zip("，：；（）？！　．／＝", ",:;()?! ./=", strict=True))
+MAX_SPELLED = 6
+"""A character that stands for a longer phrase is left as it is, so that no text grows much."""
+_OTHER = re.compile(
+    r"[^\x00-\x7f、。「」『』【】々〜\u3041-\u3096\u30a1-\u30fe\u4e00-\u9fff\uac00-\ud7a3○×→“”]"
+)
+"""A character that may have another spelling; those left out have one alone."""
+
+
 @dataclass(frozen=True)
 class Normal:
     """A text in one spelling, and where each of its characters stood in the original."""
@@ -34,6 +44,15 @@ class Normal:
     """Original index of each character; null means ``offset`` plus the own index."""
     offset: int
     """Index in the original at which the normalised part begins."""
+
+    def last(self, count: int) -> Normal:
+        """The last ``count`` characters; itself if it has no more."""
+        spare = len(self.text) - count
+        if spare <= 0:
+            return self
+        positions = None if self.positions is None else self.positions[spare:]
+        offset = self.offset + (spare if positions is None else 0)
+        return Normal(self.text[spare:], self.low[spare:], positions, offset)
 
     def span(self, start: int, end: int) -> Span:
         """Characters [start, end) of the normalised text, as a span of the original."""
@@ -50,17 +69,22 @@ def normalize(text: str, offset: int = 0) -> Normal:
     body = text[offset:] if offset else text
     if body.isascii():
         return Normal(body, body.lower(), None, offset)
+    for full, half in _FULL_WIDTH:
+        body = body.replace(full, half)
     pieces: list[str] = []
     positions: list[int] = []
-    previous = ""
-    for index, char in enumerate(body):
-        piece = char if char.isascii() else _spell(char, previous)
-        pieces.append(piece)
-        if len(piece) == 1:
-            positions.append(index + offset)
-        else:
-            positions.extend([index + offset] * len(piece))
-        previous = char
+    done = 0
+    for found in _OTHER.finditer(body):
+        index = found.start()
+        piece = _spell(found.group(), body[index - 1 : index])
+        pieces += (body[done:index], piece)
+        positions.extend(range(done + offset, index + offset))
+        positions.extend([index + offset] * len(piece))
+        done = index + 1
+    if not pieces:
+        return Normal(body, body.lower(), None, offset)
+    pieces.append(body[done:])
+    positions.extend(range(done + offset, len(body) + offset))
     joined = "".join(pieces)
     return Normal(joined, joined.lower(), positions, offset)
 
@@ -90,7 +114,12 @@ def _spell_alone(char: str) -> str:
         return _FIXED[char]
     if is_circled_digit(char):
         return char
+    for first in ("🅐", "🅰"):
+        if 0 <= ord(char) - ord(first) < 26:
+            return chr(ord("A") + ord(char) - ord(first))
     spelled = unicodedata.normalize("NFKC", char).replace("⁄", "/").replace("−", "-")
+    if len(spelled) > MAX_SPELLED:
+        return char
     return "".join(part if len(part.lower()) == 1 else part.lower()[0] for part in spelled)
 
 

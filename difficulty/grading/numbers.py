@@ -39,7 +39,8 @@ _INTEGER = (
 _PLAIN = rf"(?:{_INTEGER}(?:\.\d+)?|\.\d+)"
 _CURRENCY = r"(?:\\?[$€£¥₹₩]|us\$|usd|eur|rs\.?|円|元)"
 NUMBER = re.compile(
-    rf"(?:(?P<sign>[-+]|minus |negative )\s{{0,2}})?(?:{_CURRENCY}\s{{0,2}})?(?P<sign2>[-+])?(?:"
+    rf"(?:(?P<sign>[-+–]|minus |negative |マイナス|負の?|负|"
+    rf"마이너스)\s{{0,2}})?(?:{_CURRENCY}\s{{0,2}})?(?P<sign2>[-+])?(?:"
     rf"\\[dtc]?frac\s*\{{\s*(?P<top>-?{_PLAIN})\s*\}}\s*\{{\s*(?P<bottom>{_PLAIN})\s*\}}|"
     rf"\\[dtc]?frac\s*(?P<top1>\d)\s*(?P<bottom1>\d)|"
     rf"(?P<ten>10\s*(?:\^|\*\*)\s*[({{]?\s*(?P<ten_power>[-+]?\d{{1,4}})\s*[)}}]?)(?![\d.])|"
@@ -47,7 +48,7 @@ NUMBER = re.compile(
     rf"(?P<number>{_PLAIN})"
     rf"(?:\s*(?:×|\*|x|·|\\times|\\cdot)\s*10\s*(?:\^|"
     rf"\*\*)\s*[({{]?\s*(?P<power>[-+]?\d{{1,4}})\s*[)}}]?"
-    rf"|e(?P<exponent>[-+]?\d{{1,9}})(?![\w.])"
+    rf"|e(?P<exponent>[-+]?\d{{1,9}})(?!\w|\.\d)"
     rf"|\s*/\s*(?P<denominator>\d+(?:\.\d+)?)(?![\d./])"
     rf"|\s?(?P<scale>hundred|thousand|million|billion|trillion|万|萬|億|亿|兆|만|"
     rf"억)(?![a-z])(?:(?P<lower>\d+)(?P<lower_scale>万|만)?)?)?)"
@@ -61,8 +62,16 @@ _PARTS = ("half", "third", "quarter", "fifth", "sixth", "seventh", "eighth", "ni
 _PART_VALUES = {word: Fraction(1, bottom) for bottom, word in enumerate(_PARTS, start=2)}
 _PART_VALUES["halve"] = Fraction(1, 2)
 _PART_WORD = re.compile(rf"[ -](?:of an? )?({'|'.join(_PART_VALUES)})s?(?![a-z])")
-_BOX_DIGITS = re.compile(r"(?:[①-⑳]\s*[:=は]?\s*(\d)(?!\d)\s*[,、;]?\s*){2,}")
-_BOX_DIGIT = re.compile(r"[①-⑳]\s*[:=は]?\s*(\d)")
+_KANJI = {char: value for value, char in enumerate("〇一二三四五六七八九")} | {"零": 0, "两": 2}
+_KANJI_UNITS = {"十": 10, "百": 100, "千": 1000}
+_KANJI_NUMBER = re.compile(
+    r"(?<![\u4e00-\u9fff])([〇零一二两三四五六七八九十百千万]{1,12})"
+    r"(?=です|で(?:ある|した)|と?な[るり]|[円個人本枚回日年歳点度種倍通]|个|元|天|[。.\s)}\]*」]|$)"
+)
+_BOX_DIGITS = re.compile(
+    r"(?:[①-⑳]\s*[:=は]?\s*\d(?!\d)(?:\s{0,2}\.(?=\s{0,2}[①-⑳]))?\s*[,、;]?\s*){2,}"
+)
+_BOX_DIGIT = re.compile(r"[①-⑳]\s*[:=は]?\s*(\d)|(\.)")
 
 
 @dataclass(frozen=True)
@@ -80,9 +89,9 @@ def find_numbers(low: str, start: int, end: int) -> list[Found]:
     taken = start
     boxes = list(_BOX_DIGITS.finditer(low, start, end)) if _has_circled(low, start, end) else []
     for box in boxes:
-        found.append(
-            Found(Fraction("".join(_BOX_DIGIT.findall(box.group()))), box.start(), box.end())
-        )
+        digits = "".join(digit or point for digit, point in _BOX_DIGIT.findall(box.group()))
+        value = Fraction(digits) if digits.count(".") <= 1 else None
+        found.append(Found(value, box.start(), box.end()))
     for match in NUMBER.finditer(low, start, end):
         inside = any(box.start() <= match.start() < box.end() for box in boxes)
         if inside or match.start() < taken or _inside_word(low, match) or _is_clock(low, match):
@@ -101,7 +110,9 @@ def find_number_words(low: str, start: int, end: int) -> list[Found]:
         if part:
             value, stop = value * _PART_VALUES[part[1]], part.end()
         found.append(Found(value, match.start(), stop))
-    return found
+    for match in _KANJI_NUMBER.finditer(low, start, end):
+        found.append(Found(_kanji_value(match[1]), match.start(), match.end(1)))
+    return sorted(found, key=lambda item: item.start)
 
 
 def parse_number(text: str) -> Fraction | None:
@@ -127,6 +138,21 @@ def canonical(value: Fraction) -> str:
     return f"{sign}{digits[:-places]}.{digits[-places:]}"
 
 
+def _kanji_value(text: str) -> Fraction:
+    """``百二十`` is 120; without a unit the digits are read in order: ``二〇`` is 20."""
+    if not any(char in _KANJI_UNITS or char == "万" for char in text):
+        return Fraction(int("".join(str(_KANJI[char]) for char in text)))
+    total = part = digit = 0
+    for char in text:
+        if char in _KANJI:
+            digit = _KANJI[char]
+        elif char in _KANJI_UNITS:
+            part, digit = part + (digit or 1) * _KANJI_UNITS[char], 0
+        else:
+            total, part, digit = (part + digit or 1) * 10_000, 0, 0
+    return Fraction(total + part + digit)
+
+
 def _has_circled(low: str, start: int, end: int) -> bool:
     return not low.isascii() and any(is_circled_digit(char) for char in low[start:end])
 
@@ -134,6 +160,8 @@ def _has_circled(low: str, start: int, end: int) -> bool:
 def _inside_word(low: str, match: re.Match[str]) -> bool:
     """Whether a number is part of a word or name: ``b12``, ``x_1``, ``co2``."""
     before = low[match.start() - 1 : match.start()] if match.start() else ""
+    if _follows_command(match):
+        return False
     return not _is_binary(match) and before.isascii() and (before.isalpha() or before in {"_", "^"})
 
 
@@ -146,10 +174,19 @@ def _is_clock(low: str, match: re.Match[str]) -> bool:
     )
 
 
+_COMMAND_BEFORE = re.compile(r"\\(?:boxed|fbox|cdot|times|div|left)\Z")
+
+
+def _follows_command(match: re.Match[str]) -> bool:
+    r"""Whether a number stands right after a command that takes it, as in ``\boxed-5``."""
+    start = match.start()
+    return _COMMAND_BEFORE.search(match.string, max(0, start - 8), start) is not None
+
+
 def _is_binary(match: re.Match[str]) -> bool:
     """Whether the sign stands between two terms, as in ``48-24`` or ``10-20``."""
     before = match.string[match.start() - 1 : match.start()] if match.start() else ""
-    if not match["sign"] or not before.isascii():
+    if not match["sign"] or not before.isascii() or _follows_command(match):
         return False
     return before.isalnum() or before in {")", "}", "]", "%"}
 
@@ -160,7 +197,7 @@ def _value(match: re.Match[str]) -> Fraction | None:
     magnitude = _magnitude(match)
     if magnitude is None:
         return None
-    minus = match["sign"] in {"-", "minus ", "negative "} and not _is_binary(match)
+    minus = match["sign"] not in {None, "+"} and not _is_binary(match)
     return -magnitude if minus != (match["sign2"] == "-") else magnitude
 
 

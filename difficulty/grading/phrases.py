@@ -20,7 +20,8 @@ class Phrases:
     def search(self, low: str, start: int = 0, end: int | None = None) -> re.Match[str] | None:
         """The first match in ``low[start:end]``."""
         stop = len(low) if end is None else end
-        if not any(low.find(gate, start, stop) >= 0 for gate in self.gates):
+        part = low[start:stop] if start or stop < len(low) else low
+        if not any(map(part.__contains__, self.gates)):
             return None
         return self.pattern.search(low, start, stop)
 
@@ -38,7 +39,8 @@ SECOND_THOUGHTS = Phrases(
         r"\bthat(?:'s| is| was) (?:wrong|incorrect|not (?:right|correct))|"
         r"\bthat (?:isn't|wasn't) (?:right|correct)|\bi was wrong|\bwas lost\b|"
         r"\bwas (?:wrong|incorrect)|\bno longer\b|\bscratch that|\bnot \S{1,12} but|"
-        r"訂正|いや|待っ|間違|誤りで|見直|やり直|考え直|やはり|修正|計算し直|更正|等等|等一下|不对|"
+        r"訂正|(?:\n|。|…|\.\.\.)\s*では?なく|いや|待っ|間違|誤りで|見直|やり直|考え直|やはり|"
+        r"修正|計算し直|更正|等等|等一下|不对|"
         r"不對|纠正|重新|改为|改為|改选|아니[,.]|정정|다시|수정|잠깐|틀렸"
     ),
     (
@@ -46,7 +48,9 @@ SECOND_THOUGHTS = Phrases(
         "confused",
         "re", "mistake", "error", "no,", "hmm", "sorry", "apolog", "oops", "my bad", "chang",
         "updat",
-        "double", "that can", "not ", "wrong", "lost", "scratch", "overlooked",
+        "double", "that can", "not ", "n't right", "wrong", "lost", "scratch", "overlooked",
+        "hold on",
+        "i was", "i need", "no longer", "なく", "重新",
         "訂正", "いや", "待っ", "間違", "誤り", "直", "やはり", "修正", "更正", "等", "不对",
         "不對", "纠正",
         "改", "아니", "정정", "다시", "수정", "잠깐", "틀렸",
@@ -56,13 +60,15 @@ SECOND_THOUGHTS = Phrases(
 
 TAKEN_BACK = Phrases(
     re.compile(
-        r"\bscratch that|\bi take (?:that|it|this) back|\b(?:ignore|disregard|forget) "
+        r"\bscratch that|\b(?:just|only) (?:kidding|joking)\b|"
+        r"\bi take (?:that|it|this) back|\b(?:ignore|disregard|forget) "
         r"(?:that|the above|this answer|my (?:previous|earlier|last|answer))|"
         r"\bi (?:hereby )?(?:retract|withdraw)|\bmy (?:\w+ )?answer (?:is|was) (?:wrong|incorrect)|"
         r"撤回|取り消|取消し|作废|作廢|취소"
     ),
     (
-        "scratch that", "back", "ignore ", "disregard ", "forget ", "retract", "withdraw", "my ",
+        "scratch that", "kidding", "joking", "back", "ignore ", "disregard ", "forget ",
+        "retract", "withdraw", "my ",
         "撤回", "取り消", "取消し", "作废", "作廢", "취소",
     ),
 )  # fmt: skip
@@ -79,7 +85,8 @@ REFUSAL = Phrases(
         r"\bunsure\b|\bno idea\b|"
         r"\bdepends on\b|\bconsult a\b|\bnot enough (?:information|data)|\binsufficient\b|"
         r"\bno answer\b|"
-        r"(?:わかり|分かり|判断でき|答えられ|回答でき|お答えでき|決められ|求められ|特定でき)(?:ませ|な)|"
+        r"(?:わかり|分かり|判断でき|答えられ|回答でき|お答えでき|決められ|求められ|"
+        r"特定でき)(?:ませ|な)|"
         r"わからな|分からな|判断できな|无法|無法|不知道|不确定|모르|알 수 없|판단할 수 없"
     ),
     (
@@ -90,12 +97,43 @@ REFUSAL = Phrases(
 )  # fmt: skip
 """The reply says that it gives no answer."""
 
+NOT_STATED = Phrases(
+    re.compile(
+        r"(?:\b(?:false|untrue|not true|not the case|wrong|incorrect) that|\bdoubt\b|\bdisagree|"
+        r"\b(?:suppose|what if|unless|pretend)\b|\bis it (?:true|correct|right) that|"
+        r"\b(?:no one|nobody) (?:\w+ ){0,2}(?:say|think|claim)|\be\.g\.?|\bfor (?:example|"
+        r"instance)\b|"
+        r"\bexample of\b|\b(?:friend|student|classmate|colleague) (?:said|says|wrote|writes|"
+        r"claims)|"
+        r"\b(?:mistake|error|wrong|incorrect) to (?:say|answer|think|claim|assume|conclude)\b|"
+        r"\b(?:bad|wrong|incorrect|poor) (?:answer|result|value|total)\b|\bguess wrongly\b|"
+        r"\byou (?:may|can|could|should|would) (?:write|put|type|enter)|"
+        r"\bfollowing is (?:incorrect|wrong|false))[^.;!?\n]{0,100}$|"
+        r"^\W*(?:wrong|incorrect|not)\s*:?[^.;!?\n]{0,40}$|(?:誤答|形式)の?例[^。\n]{0,40}$|"
+        r"もし[^。\n]{0,40}$"
+    ),
+    (
+        " that", "doubt", "disagree", "suppose", "what if", "unless", "pretend", "nobody", "no one",
+        "e.g", "example", "instance", "said", "says", "wrote", "writes", "claims", " to ", "bad ",
+        "wrong", "incorrect", "poor ", "you ", "following", "not", "例", "もし",
+    ),
+)  # fmt: skip
+"""At the end of the words before a number that is not marked: it is denied, supposed, another's."""
+
 UNASSERTED = Phrases(
     re.compile(
         r"(?:\b(?:you|one|people|students?|many|some|someone|they|candidates|beginners) "
         r"(?:\w+ ){0,2}?(?:might|may|could|would|can|will|often|mistakenly) (?:\w+ )?"
         r"(?:tempted|think|say|believe|guess|expect|argue|assume|choose|answer)|"
-        r"\btempt(?:ed|ing) to|"
+        r"\btempt(?:ed|ing) to|\byou (?:may|can|could|should|would) (?:write|put|type|enter)|"
+        r"\b(?:suppos(?:e|ing)|assum(?:e|ing)|imagine|pretend|what if|unless)\b|\bdisagree|"
+        r"\b(?:friend|student|colleague|classmate|teacher|neighbou?r|user|model|textbook|author|"
+        r"someone|somebody|everyone|he|she) (?:\w+ )?(?:said|says?|wrote|writes?|claims?|claimed|"
+        r"thinks?|thought|answered|chose|picked|believes?)\b|"
+        r"\b(?:bad|wrong|incorrect|false|poor|wrongly)\b (?:answer|choice|option|i|to)\b|"
+        r"\be\.g\.?|\bfor (?:example|instance)\b|\bexample\b|"
+        r"\b(?:following|next line|statement) is (?:incorrect|wrong|false|not \w+)\s*:|"
+        r"\bis it (?:true|correct|right) that|"
         r"\b(?:i|we) (?:\w+ )?(?:thought|guessed|believed|picked)|"
         r"\b(?:common|frequent|typical|usual|classic) (?:mistake|error|trap|misconception)|"
         r"\b(?:false|untrue|not true|not the case|wrong|incorrect|unlikely) that|"
@@ -103,18 +141,29 @@ UNASSERTED = Phrases(
         r"\b(?:don't|do not|doesn't|didn't|cannot|can't) (?:\w+ )?(?:think|believe|say|know|agree)|"
         r"\bnot (?:sure|certain|clear|convinced)\b|\bunsure\b|"
         r"(?<!no )(?<!without )(?<!without a )\bdoubt(?:ful)?\b)[^.,;!?\n]{0,100}$|"
+        r"^\W*(?:wrong|incorrect|false|not|no)\W+(?:the |my )?(?:correct |right |best |final )?$|"
+        r"\b(?:mistake|error|wrong|incorrect) to (?:say|choose|pick|answer|think|claim|assume|"
+        r"conclude|select)\b[^.;!?\n]{0,100}$|"
         r"\b(?:whether|unless) (?:the |that |this )?(?:correct |right |final )?$|"
-        r"\b(?:wrong|incorrect|trap|tempting|distractor|worst|no|not an?|not the|previous|"
+        r"\b(?:wrong|incorrect|trap|tempting|distractor|worst|bad|poor|naive|no|not an?|not the|"
+        r"previous|"
         r"the other|my (?:previous|earlier|first|initial|original)|student's|user's) "
         r"(?:correct |right |final |single )?$|"
+        r"(?:誤答|誤り|間違い|形式|書式|フォーマット)の?例[^。\n]{0,40}$|^\W*(?:wrong|"
+        r"incorrect)\s*:[^.;!?\n]{0,100}$|"
         r"(?:もし|仮に)[^。\n]{0,40}$|如果[^。\n]{0,40}$|만약[^.\n]{0,40}$"
     ),
     (
         "tempt", "you ", "one ", "people ", "student", "many ", "some", "they ", "candidates ",
         "beginners ", "thought", "guessed", "believed", "picked", "mistake", "error", "trap",
         "misconception", " that", "nobody", "not ", "n't", "cannot", "unsure", "doubt", "whether",
-        "unless", "wrong ", "incorrect ", "distractor ", "worst ", "no ", "previous ", "the other ",
-        "my ", "user's ", "もし", "仮に", "如果", "만약",
+        "unless", "wrong ", "incorrect ", "distractor ", "naive ", "worst ", "no ", "previous ",
+        "the other ",
+        "my ", "user's ", "もし", "仮に", "如果", "만약", "suppos", "assum", "imagine", "pretend",
+        "what if", "disagree", "said", "say", "wrote", "write", "claim", "think", "answered",
+        "chose",
+        "believe", "bad ", "wrong", "incorrect", "false", "poor ", "e.g", "for example",
+        "for instance", "example", "following", "is it ", "not", "no", "の例", "例",
     ),
 )  # fmt: skip
 """At the end of the words before a marker: the answer is supposed, past or someone else's."""

@@ -24,7 +24,7 @@ from difficulty.grading.verdict import Verdict
 from difficulty.grading.worker import LOAD, READY, Pair, Worker
 from difficulty.schema import Completion, Grade, Question
 
-CHUNK = 64
+CHUNK = 128
 """Completions sent to a worker at a time."""
 WINDOW = 4
 """Finished chunks a worker that may wait for an older unfinished one: the bound on memory."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
+from difficulty.grading.markers import NAMED
 from difficulty.grading.normalize import Normal
 from difficulty.grading.phrases import SECOND_THOUGHTS, TAKEN_BACK
 
@@ -24,6 +26,8 @@ class Declared:
     """Whether a brace, quote or bracket ends it."""
     many: bool = False
     """Whether it names several answers where one is asked for."""
+    either: bool = False
+    """Whether the labels that it names are alternatives."""
 
 
 Weaker = Callable[[int], list[Declared]]
@@ -33,6 +37,13 @@ _PROSE = re.compile(r"[a-z]{2,}|[^\x00-\x7f]")
 _JOIN_ONLY = re.compile(
     r"(?:and|or|possibly|maybe|perhaps|either|also|text|quad|answers?|boxed|final|is|the|"
     r"frac|sqrt)"
+)
+_CHECK = re.compile(
+    r"double[- ]check\w*|re-?(?:check|evaluat|examin|read|calculat|visit|comput)\w*"
+)
+_SO = re.compile(
+    r"\b(?:so|thus|hence|therefore|finally|in total|altogether)\b|よって|したがって|ゆえに|因此|"
+    r"所以|따라서"
 )
 
 
@@ -48,24 +59,33 @@ def settle(
     kept = _after_retraction(reply.low, ordered)
     if not kept:
         return _one_of(_after_retraction(reply.low, weaker(0)))
+    kept = _outranked(reply.low, kept, last_wins)
     tail = kept[-1].end
     if not SECOND_THOUGHTS.search(reply.low, tail) and not TAKEN_BACK.search(reply.low, tail):
-        return _one_of(_outranked(reply.low, kept, last_wins))
-    return _retracted(reply, kept, weaker, last_wins=last_wins)
+        return _one_of(kept)
+    return _retracted(reply, kept, weaker)
 
 
-def _retracted(
-    reply: Normal, kept: list[Declared], weaker: Weaker, *, last_wins: bool
-) -> Declared | None:
+def _retracted(reply: Normal, kept: list[Declared], weaker: Weaker) -> Declared | None:
     """What stands when words of retraction follow the last plain answer."""
     tail = kept[-1].end
     found = SECOND_THOUGHTS.search(reply.low, tail) or TAKEN_BACK.search(reply.low, tail)
     later = weaker(found.start()) if found else []
+    if all(item.rank == NAMED for item in later) and not _given_up(reply.low, tail):
+        later = []
     if later:
-        return _one_of(later)
+        return _one_of(_after_retraction(reply.low, later))
     if TAKEN_BACK.search(reply.low, tail):
         return None
-    return _one_of(_outranked(reply.low, kept, last_wins))
+    return _one_of(kept)
+
+
+def _given_up(low: str, start: int) -> bool:
+    """Whether more than a check follows; a number in a check is no new answer."""
+    matches = SECOND_THOUGHTS.pattern.finditer(low, start)
+    if any(_CHECK.fullmatch(found.group()) is None for found in islice(matches, 20)):
+        return True
+    return TAKEN_BACK.search(low, start) is not None
 
 
 def _after_retraction(low: str, ordered: list[Declared]) -> list[Declared]:
@@ -99,6 +119,8 @@ def _replaces(low: str, previous: Declared, current: Declared) -> bool:
     if current.start < previous.end or (current.rank < previous.rank and previous.how != "box"):
         return False
     between = low[previous.end : current.start]
+    if "\n" in between and _SO.search(between):
+        return True
     words = [word for word in _PROSE.findall(between) if not _JOIN_ONLY.fullmatch(word)]
     return len(words) >= 4
 

@@ -144,8 +144,10 @@ class Slot:
         self._replace(f"the grader's deadline of {self.deadline_s:g} s", blame=same)
 
     def _lost(self, code: int) -> None:
-        alarm = code == -signal.SIGALRM
-        self._replace("the grader's deadline" if alarm else f"the grader's worker died ({code})")
+        own_limit = code == -signal.SIGPROF
+        self._replace(
+            "the grader's deadline" if own_limit else f"the grader's worker died ({code})"
+        )
 
     def _replace(self, reason: str, *, blame: bool = True) -> None:
         """Start another worker and have it go on with what is left of the job."""

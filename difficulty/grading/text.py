@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 
 from difficulty.grading.declare import Site, sites_of
-from difficulty.grading.markers import CONCLUDE
+from difficulty.grading.markers import BEFORE_LABEL, CONCLUDE
 from difficulty.grading.normalize import Normal, plain
 from difficulty.grading.phrases import REFUSAL
 from difficulty.grading.settle import Declared, settle
 
 _CLAUSE_END = re.compile(
-    r"\.(?=\s|$)|[。;]|\s(?:because|since|which|who|as it)\b|\s\(|,\s(?:because|since|which|"
+    r"\.(?=\s|$)|[。;]|(?:である|です|でしょう|だと考えられ|となります|입니다|"
+    r"이다)(?=\s*(?:[。.!\n]|$))|"
+    r"\s(?:because|since|which|who|as it)\b|\s\(|,\s(?:because|since|which|"
     r"who|as)\b"
 )
 _MARKUP = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textit)\s*|[*_`\"'“”‘’「」『』$\\{}\[\]<>()]")
@@ -33,7 +35,7 @@ def text_key(text: str) -> str:
 
 def _at_site(reply: Normal, site: Site) -> Declared | None:
     low = reply.low
-    if _NEGATED.match(low, site.value):
+    if _NEGATED.match(low, site.value) or site.how == BEFORE_LABEL:
         return None
     end = site.end
     if not site.closed:
@@ -45,10 +47,27 @@ def _at_site(reply: Normal, site: Site) -> Declared | None:
     return Declared(key, site.value, end, site.rank, site.how, closed=site.closed)
 
 
+_IT_IS = re.compile(
+    r"(?:it|this|that|(?:the|its|their|this|that) [^.,;:]{1,60}?)(?:'s| is| was| are) (?!not\b)"
+    r"(?:called |known as |named )?"
+)
+
+
+_WA = re.compile(r"[^。、\n]{1,40}は([^。、\n]{1,60}?)(?:です|である|でした)。?")
+
+
 def _whole(reply: Normal, start: int) -> list[Declared]:
     """A reply that is one short line, and nothing else."""
     body = reply.low[start:].strip()
     if not body or "\n" in body or len(body) > 200 or body.endswith("?") or REFUSAL.search(body):
         return []
     begin = reply.low.find(body, start)
+    lead = _IT_IS.match(body)
+    if lead:
+        body = re.split(r"[,;.](?:\s|$)|\s\(", body[lead.end() :])[0]
+        begin += lead.end()
+    else:
+        eastern = _WA.fullmatch(body)
+        if eastern:
+            body, begin = eastern[1], begin + eastern.start(1)
     return [Declared(text_key(body), begin, begin + len(body), CONCLUDE, "reply of one line")]

@@ -28,7 +28,8 @@ _TEXT_UNIT = re.compile(
     re.DOTALL,
 )
 _PLAIN_UNIT = re.compile(
-    r"(?P<value>[-\d.,/\s]*\d|.*[}\d)])\s+(?P<unit>[A-Za-z][A-Za-z/]+(?:\s+[A-Za-z]+)?|"
+    r"(?P<value>[-\d.,/\s]*\d|.*(?:[}\d)]|\\pi|"
+    r"\\infty))\s+(?P<unit>[A-Za-z][A-Za-z/]+(?:\s+[A-Za-z]+)?|"
     r"[A-Za-z]{2}[A-Za-z/]*)(?:\^\s*\{?\s*(?P<power>[23])\s*\}?)?\.?$"
 )
 _MARK_UNIT = re.compile(r"(?P<value>.*?\S)\s*(?P<unit>\\degree|%)\s*[CF]?$", re.DOTALL)
@@ -45,6 +46,11 @@ def split_unit(text: str) -> tuple[str, str]:
         power = found["power"] if "power" in found.re.groupindex else None
         return found["value"].strip(), _spell(found["unit"], power)
     return text, ""
+
+
+def unit_of(word: str) -> str | None:
+    """The unit that a word names, in one spelling; null if it names none."""
+    return _UNIT.get(word.lower())
 
 
 def same_unit(gold: str, answer: str) -> bool:

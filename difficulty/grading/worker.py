@@ -1,8 +1,9 @@
 """A process that grades or compares for its parent, and that the parent may kill at any time.
 
 The process is a fresh interpreter (never a fork), joined to its parent by one socket. It ends when
-the socket closes, ignores Ctrl-C (its parent handles it), and has a memory limit and an alarm of
-its own, so that it is not left behind hung if its parent is killed.
+the socket closes, ignores Ctrl-C (its parent handles it), and has a memory limit and a limit on
+processor time of its own, so that it is not left behind hung if its parent is killed. That time
+stands still with the process, where a scheduler suspends a job.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Pair = tuple[Question, Completion]
 MEMORY_BYTES = 4 * 2**30
 """Address space that grading may take beyond what the process has at its start."""
 GRACE_S = 5
-"""Seconds after the deadline at which a worker ends itself, should its parent not have."""
+"""Processor seconds beyond the deadline at which a worker ends itself, if its parent has not."""
 SEND_EVERY_S = 0.2
 """Grades wait at most this long for others to be sent with: what a crash can make undone."""
 READY = "ready"
@@ -153,7 +154,7 @@ def _grade_all(
 
 
 def _grade_one(question: Question, completion: Completion, seconds: int) -> Grade:
-    signal.alarm(seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         return grade(question, completion, math_equal=cached_evaluate)
     except MemoryError:
@@ -161,11 +162,11 @@ def _grade_one(question: Question, completion: Completion, seconds: int) -> Grad
     except RecursionError:
         return failed_grade(completion, "the worker's limit on nesting")
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def _compare(gold: str, answer: str, *, seconds: int) -> Verdict:
-    signal.alarm(seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         return cached_evaluate(gold, answer)
     except MemoryError:
@@ -173,7 +174,7 @@ def _compare(gold: str, answer: str, *, seconds: int) -> Verdict:
     except RecursionError:
         return Verdict(None, "the worker's limit on nesting")
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 @functools.lru_cache(maxsize=20_000)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from difficulty.audit.draw import Sample
+from difficulty.audit.draw import Sample, rules_of
 from difficulty.audit.estimate import Share
 from difficulty.audit.result import Audit
 from difficulty.regrade import Regrade, describe
@@ -26,7 +26,9 @@ def drawn_table(sample: Sample) -> Table:
 
 def verdict_table(audit: Audit) -> Table:
     """What the person says, by the outcome that the grader gave."""
-    table = Table(title="grader and person", title_justify="left", show_edge=False, pad_edge=False)
+    table = Table(
+        title=f"{_judge(audit)} and person", title_justify="left", show_edge=False, pad_edge=False
+    )
     table.add_column("graded")
     for name in ("replies", "drawn", "right", "wrong", "?", "blank"):
         table.add_column(name, justify="right")
@@ -57,11 +59,15 @@ def rate_table(audit: Audit) -> Table:
 def rates(audit: Audit) -> list[tuple[str, str, Share]]:
     """The shares of an audit: name, the replies it is a share of, figures."""
     return [
-        ("grader errors", "graded", audit.error),
+        (f"{_judge(audit)} errors", "graded", audit.error),
         ("false credit", "graded correct", audit.false_credit),
         ("false reject", "graded otherwise", audit.false_reject),
         ("pass rate, corrected", "graded", audit.corrected),
     ]
+
+
+def _judge(audit: Audit) -> str:
+    return rules_of(audit.grader).partition(" ")[0]
 
 
 def audit_line(audit: Audit) -> str:
@@ -70,7 +76,7 @@ def audit_line(audit: Audit) -> str:
     if audit.checked < audit.drawn:
         checked += f" ({audit.unsure:,} unsure, {audit.blank:,} blank)"
     return (
-        f"grader {audit.grader}, {checked} checked by a person on {audit.date[:10]}: errors "
+        f"{rules_of(audit.grader)}, {checked} checked by a person on {audit.date[:10]}: errors "
         f"{_rate(audit.error)}, false credit {_rate(audit.false_credit)}, false reject "
         f"{_rate(audit.false_reject)}; {pass_rate_words(audit)}"
     )

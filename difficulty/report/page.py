@@ -8,7 +8,7 @@ from pathlib import Path
 from difficulty import store
 from difficulty.report import grader_checks, outlook
 from difficulty.report.summary import Summary
-from difficulty.report.terminal import rate, span
+from difficulty.report.terminal import kept_cell, kept_note, rate, span
 
 TEMPLATE = Path(__file__).with_name("page.html")
 
@@ -30,6 +30,8 @@ def render(summary: Summary) -> str:
     return template.render(
         span=span,
         outlook=outlook,
+        kept_cell=kept_cell,
+        kept_note=kept_note,
         percent=grader_checks.percent,
         percent_span=grader_checks.percent_span,
         audit_rates=grader_checks.rates,

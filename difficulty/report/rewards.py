@@ -13,6 +13,7 @@ from rich.table import Table
 from difficulty.report.live import printable
 
 FAULT_SHOWN = 40
+TEXT_SHOWN = 32
 
 
 def escape(text: str) -> str:
@@ -49,16 +50,23 @@ def _function_line(function: dict[str, Any], completions: str) -> str:
 def trial_table(found: dict[str, Any]) -> Table:
     """One row a call: what it returned, how long it took, or that it gave nothing."""
     table = Table(show_edge=False, pad_edge=False)
-    for name in ("#", "reply", "reward", "part", "value", "returned", "ms"):
+    for name in ("#", "reply", "text", "reward", "part", "value", "returned", "ms"):
         right = name in ("#", "value", "ms")
         justify: Literal["left", "right"] = "right" if right else "left"
         table.add_column(name, justify=justify, no_wrap=name != "returned")
     for trial in found["trials"]:
-        head = [str(trial["question"] + 1), trial["reply"], _reward(trial)]
+        text = escape(_short(trial["text"]))
+        head = [str(trial["question"] + 1), trial["reply"], text, _reward(trial)]
         for part in trial["parts"]:
             table.add_row(*head, *map(escape, _cells(part)))
             head = [""] * len(head)
     return table
+
+
+def _short(text: str) -> str:
+    """A reply on one line, cut."""
+    line = " ".join(text.split())
+    return line if len(line) <= TEXT_SHOWN else f"{line[: TEXT_SHOWN - 3]}..."
 
 
 def _reward(trial: dict[str, Any]) -> str:

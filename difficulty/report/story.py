@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +10,9 @@ from rich.console import Console
 
 from difficulty import curriculum, store
 from difficulty.choose import prepare
-from difficulty.errors import InputError
+from difficulty.errors import InputError, RunError
 from difficulty.report.terminal import escape
-from difficulty.run_spec import RunSpec, SelectionSpec
+from difficulty.run_spec import RunSpec, SelectionSpec, settings_through
 from difficulty.store import RunFolder
 
 SHOWN = 300
@@ -26,6 +27,19 @@ NEAR = """
     SELECT CASE WHEN question_id = $id THEN other_id ELSE question_id END AS question_id,
            similarity, same_gold
     FROM rows_of($table) WHERE $id IN (question_id, other_id) ORDER BY ALL
+"""
+
+
+OWN_IDS = ("id", "question_id", "problem_id", "example_id", "qid", "uid", "idx", "index")
+"""Columns in which datasets keep an id of their own."""
+NAMED_SO = f"""
+    SELECT question_id, count(*) OVER () FROM rows_of($questions)
+    WHERE $name IN ({", ".join(f"json_extract_string(metadata, '$.{name}')" for name in OWN_IDS)})
+    ORDER BY 1 LIMIT 3
+"""
+STARTING_SO = """
+    SELECT question_id, count(*) OVER () FROM rows_of($questions)
+    WHERE starts_with(question_id, $name) ORDER BY 1 LIMIT 3
 """
 
 
@@ -64,28 +78,40 @@ class Story:
     num_kept: int
 
 
-def find_question(run: RunFolder, prefix: str) -> str:
-    """The id of the one question whose id starts with ``prefix``.
+def find_question(run: RunFolder, name: str) -> str:
+    """The id of the one question whose id starts with ``name``, or that the dataset calls so.
 
     Raises:
         InputError: there is none, or more than one.
     """
-    sql = """SELECT question_id, count(*) OVER () FROM rows_of($questions)
-             WHERE starts_with(question_id, $prefix) ORDER BY 1 LIMIT 3"""
-    parameters = {"questions": store.sql_path(run.questions), "prefix": prefix.strip().lower()}
-    rows = store.connect(run).execute(sql, parameters).fetchall()
+    parameters = {"questions": store.sql_path(run.questions), "name": name.strip()}
+    connection = store.connect(run)
+    rows = connection.execute(NAMED_SO, parameters).fetchall()
+    how = "the dataset's own id"
+    if not rows:
+        how = "an id that starts with"
+        parameters["name"] = parameters["name"].lower()
+        rows = connection.execute(STARTING_SO, parameters).fetchall()
     if not rows:
         raise InputError(
-            f"no question has an id that starts with {prefix!r}. Take one from a table of the run, "
-            "such as the question_id column of an export"
+            f"no question has an id that starts with {name!r}, or this id in the dataset. Take one "
+            "from a table of the run, such as the question_id column of an export"
         )
     if rows[0][1] > 1:
-        some = ", ".join(row[0][: len(prefix) + 8] for row in rows)
-        raise InputError(
-            f"{rows[0][1]:,} questions have an id that starts with {prefix!r}: {some}"
-            f"{', ...' if rows[0][1] > len(rows) else ''}. Give more of it"
-        )
+        some = ", ".join(row[0][: len(name) + 8] for row in rows)
+        more = ", ..." if rows[0][1] > len(rows) else ""
+        advice = "Give one of these" if how.startswith("the") else "Give more of it"
+        raise InputError(f"{rows[0][1]:,} questions have {how} {name!r}: {some}{more}. {advice}")
     return str(rows[0][0])
+
+
+def own_id(question: dict[str, Any]) -> str | None:
+    """What the dataset itself calls a question, as ``id 7``; null if it has no such column."""
+    columns = json.loads(question["metadata"])
+    for name in OWN_IDS:
+        if isinstance(columns.get(name), str | int):
+            return f"{name} {columns[name]}"
+    return None
 
 
 def tell_story(run: RunFolder, spec: RunSpec, prefix: str) -> Story:
@@ -93,10 +119,13 @@ def tell_story(run: RunFolder, spec: RunSpec, prefix: str) -> Story:
 
     Raises:
         InputError: no such question, or several.
-        RunError: a table is missing.
+        RunError: a table is missing, or the selection is not of the run's present rules.
     """
     for table in (run.questions, run.grades, run.profile, run.selection):
         store.content_hash(table)
+    stamp = store.read_stamp(run.selection)
+    if stamp is None or stamp.settings != settings_through(spec, "selection"):
+        raise RunError(f"{run.selection} was made by other rules. Run difficulty select {run}")
     key = find_question(run, prefix)
     profile = _row(run, "profile", key)
     selected = _row(run, "selection", key)
@@ -218,7 +247,8 @@ def print_story(story: Story, console: Console) -> None:
     """The story in the terminal; no text of the dataset or the model reaches it unescaped."""
     question, profile = story.question, story.profile
     say = console.print
-    say(f"question {question['question_id']}")
+    own = own_id(question)
+    say(f"question {question['question_id']}" + (f" ({line(own)} of the dataset)" if own else ""))
     say(f"source {line(question['source'])}, kind {question['kind']}, {_copies(question)}")
     say(f"asks: {line(question['prompt'])}")
     for choice in question["choices"] or ():

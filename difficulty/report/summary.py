@@ -45,6 +45,9 @@ class LevelCount:
     collapse: float | None
     """Forecast collapse rate of the level at the run's group size; null without questions."""
     kept: bool
+    """Whether any question of it is kept."""
+    num_kept: int
+    """Questions of it in the selection, after all rules, quotas and caps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,8 +128,10 @@ def summarize(run: store.RunFolder, spec: RunSpec) -> Summary:
     forecast = json.loads(run.forecast.read_text(encoding="utf-8"))
     num_questions = store.num_rows(run.questions)
     by_level = dict(query.rows("SELECT level, count(*) FROM profile GROUP BY 1"))
+    kept = dict(query.rows("SELECT level, count(*) FROM selection WHERE keep GROUP BY 1"))
     counts = [
-        _level_count(level, by_level, num_questions, forecast, spec) for level in levels.LEVELS
+        _level_count(level, by_level, num_questions, forecast, kept.get(level, 0))
+        for level in levels.LEVELS
     ]
     found = dict(query.rows("SELECT outcome, count(*) FROM grades GROUP BY 1"))
     outcomes: dict[str, int] = {name: found.get(name, 0) for name in OUTCOMES}
@@ -206,7 +211,7 @@ class _Queries:
 
 
 def _level_count(
-    level: str, by_level: dict[Any, int], total: int, forecast: dict[str, Any], spec: RunSpec
+    level: str, by_level: dict[Any, int], total: int, forecast: dict[str, Any], num_kept: int
 ) -> LevelCount:
     count = by_level.get(level, 0)
     return LevelCount(
@@ -214,7 +219,8 @@ def _level_count(
         num_questions=count,
         share=count / total,
         collapse=(forecast.get("levels") or {}).get(level, {}).get("acr"),
-        kept=level in levels.parse_keep(spec.selection.keep),
+        kept=num_kept > 0,
+        num_kept=num_kept,
     )
 
 

@@ -20,7 +20,7 @@ from difficulty.report.grader_checks import (
 )
 from difficulty.report.live import printable
 from difficulty.report.reward_summary import reward_line
-from difficulty.report.summary import Summary
+from difficulty.report.summary import LevelCount, Summary
 
 BAR_WIDTH = 24
 
@@ -85,12 +85,19 @@ def level_table(summary: Summary) -> Table:
             f"{row.share:.0%}",
             bar(row.share),
             rate(row.collapse),
-            "kept" if row.kept and row.num_questions else "",
+            kept_cell(row),
         )
     if summary.num_without_level:
         share = summary.num_without_level / summary.num_questions
         table.add_row("none", f"{summary.num_without_level:,}", f"{share:.0%}", bar(share), "", "")
     return table
+
+
+def kept_cell(row: LevelCount) -> str:
+    """How many questions of a level are kept; the word alone where all are."""
+    if not row.num_kept:
+        return ""
+    return "kept" if row.num_kept == row.num_questions else f"{row.num_kept:,} kept"
 
 
 def forecast_table(forecast: dict[str, Any]) -> Table:
@@ -111,6 +118,9 @@ def forecast_table(forecast: dict[str, Any]) -> Table:
         "plug-in",
     ):
         table.add_column(name, justify="left" if name == "set" else "right", no_wrap=True)
+    note = kept_note(forecast)
+    if note:
+        table.caption, table.caption_justify = escape(note), "left"
     names = (("pool", "all"), ("kept", "filtered"))
     for key, label in names:
         found = forecast.get(key)
@@ -124,6 +134,18 @@ def forecast_table(forecast: dict[str, Any]) -> Table:
                 rate(found["plug_in"]),
             )
     return table
+
+
+def kept_note(forecast: dict[str, Any]) -> str | None:
+    """What the number of filtered questions is, where quotas and caps leave fewer than rules do."""
+    kept = forecast.get("kept") or {}
+    by_rules = kept.get("num_by_rules")
+    if by_rules is None or by_rules == kept["num_questions"]:
+        return None
+    return (
+        f"filtered: {kept['num_questions']:,} questions are kept of the {by_rules:,} that levels "
+        "and rates keep; quotas, caps and duplicates take the rest, as if drawn at random"
+    )
 
 
 def _print_dropped(summary: Summary, console: Console) -> None:
@@ -170,6 +192,13 @@ def print_check(found: dict[str, Any], console: Console) -> None:
             f"duplicates: {found['duplicates']:,} rows ask what another row asks; questions with "
             f"golds that contradict each other: {found['conflicting_golds']:,}"
         )
+    if found["alternative_golds"]:
+        console.print(
+            f"questions with several right answers: {found['alternative_golds']:,} (a gold that is "
+            "a list means that any one of them is right)"
+        )
+    if found["first_set_aside"]:
+        console.print("first rows set aside (the first row of the dataset is row 0):")
     for row in found["first_set_aside"]:
         console.print(f"  row {row['row']}: {escape(row['reason'])}")
     if found["example"]:

@@ -108,11 +108,14 @@ def estimate(run: store.RunFolder, spec: RunSpec, total: int) -> str:
     if known is None:
         return f"{text}; how long that takes is said after a minute (no earlier speed to go by)"
     speed, folder = known
-    length = min(speed.tokens_per_sample, limit)
+    # Answers that were cut are drawn again: how long they get under a larger limit is unknown.
+    redone = speed.max_tokens in spec.sampling.earlier_max_tokens and speed.max_tokens < limit
+    length = limit if redone else min(speed.tokens_per_sample, limit)
     seconds = total * length / (speed.tokens_per_second * _num_servers(spec))
     gpus = None if speed.num_gpus is None else speed.num_gpus / speed.num_servers
+    expected = "at most" if redone else f"about {total * length:,.0f} tokens and"
     return (
-        f"{text}; about {total * length:,.0f} tokens and "
+        f"{text}; {expected} "
         f"{cost(seconds, None if gpus is None else gpus * _num_servers(spec))} at the speed of "
         f"{folder.name} ({speed.date}: {speed.tokens_per_second:,.0f} tokens/s a server, "
         f"{speed.tokens_per_sample:,.0f} tokens an answer{_other_limit(speed, limit)})"

@@ -12,7 +12,7 @@ from difficulty import store
 from difficulty.errors import DifficultyError, RunError, ServerError
 from difficulty.run_spec import RunSpec, settings_through
 from difficulty.sampling import protocol
-from difficulty.sampling.client import Client
+from difficulty.sampling.client import Client, Progress
 from difficulty.sampling.cost import CostTeller, estimate, save_speed, speed_of
 from difficulty.sampling.identity import model_identity, require_same_model
 from difficulty.sampling.journal import Journal, seal
@@ -171,17 +171,24 @@ async def _show(client: Client, update: Update, teller: CostTeller) -> None:
     while True:
         await asyncio.sleep(REFRESH_S)
         progress, endpoints = client.progress, client.pool.endpoints.values()
-        samples = max(progress.samples, 1)
         alive = sum(not endpoint.broken for endpoint in endpoints)
         teller.look(progress.samples, time.monotonic() - start)
         update(
             progress.samples,
-            f"{progress.questions:,} questions, "
-            f"{progress.tokens / (time.monotonic() - start):.0f} tokens/s, "
-            f"truncated {progress.truncated / samples:.0%}, "
-            f"failed {progress.failed / samples:.0%}, "
-            f"servers {alive}/{len(endpoints)}",
+            _note(progress, time.monotonic() - start) + f"servers {alive}/{len(endpoints)}",
         )
+
+
+def _note(progress: Progress, seconds: float) -> str:
+    """What is known so far; before the first answer there is no speed and no share."""
+    if not progress.samples:
+        return "no answer yet, "
+    speed = f"{progress.tokens / seconds:.0f} tokens/s, " if progress.tokens else ""
+    return (
+        f"{progress.questions:,} questions, {speed}"
+        f"truncated {progress.truncated / progress.samples:.0%}, "
+        f"failed {progress.failed / progress.samples:.0%}, "
+    )
 
 
 def _require_room(served: list[protocol.Served], spec: RunSpec) -> None:

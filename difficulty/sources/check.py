@@ -9,8 +9,9 @@ from typing import Any
 from difficulty import prompts
 from difficulty.run_spec import SourceSpec, check_source
 from difficulty.schema import Question
-from difficulty.sources.dataset import find_dataset
-from difficulty.sources.load import gold_key, read_all
+from difficulty.sources.columns import ColumnMap
+from difficulty.sources.dataset import RawRow, find_dataset
+from difficulty.sources.load import PEEK_ROWS, columns_of, gold_key, read_all
 
 ROWS_SHOWN = 20
 
@@ -18,8 +19,9 @@ ROWS_SHOWN = 20
 def check_dataset(dataset: str, source: dict[str, Any], *, template: str) -> dict[str, Any]:
     """Counts of questions by kind and source, rows set aside with reasons, and one prompt.
 
-    ``questions`` counts rows: a run makes one question of its ``duplicates``, and sets aside every
-    row of the questions with ``conflicting_golds``.
+    ``questions`` is what a run would have: rows that ask the same are one, and all rows of the
+    questions with ``conflicting_golds`` are set aside. ``duplicates`` counts the rows that ask what
+    an earlier one asks, ``alternative_golds`` the questions with more than one right answer.
 
     Raises:
         InputError: the dataset is missing or empty, or a needed column is not there.
@@ -27,43 +29,65 @@ def check_dataset(dataset: str, source: dict[str, Any], *, template: str) -> dic
     found = find_dataset(dataset, split=source.get("split"))
     spec = SourceSpec(dataset=dataset, sha256=found.sha256, **source)
     check_source(spec)
-    kinds: Counter[str] = Counter()
-    sources: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     aside: list[dict[str, Any]] = []
-    example: dict[str, Any] | None = None
-    golds: dict[str, set[str]] = {}
-    duplicates = 0
+    example: Question | None = None
+    first: list[RawRow] = []
+    asked: dict[str, _Asked] = {}
+    rows = 0
     for row, item in read_all(found, spec):
+        rows += 1
+        if rows <= PEEK_ROWS:
+            first.append(row)
         if isinstance(item, Question):
-            kinds[item.kind] += 1
-            sources[item.source] += 1
-            duplicates += item.question_id in golds
-            golds.setdefault(item.question_id, set()).add(gold_key(item))
-            example = example or _example(item, template)
+            asked.setdefault(item.question_id, _Asked(item)).add(item)
+            example = example or item
         else:
             reasons[item.reason.partition(":")[0]] += 1
             if len(aside) < ROWS_SHOWN:
                 aside.append({"row": row.number, "reason": item.reason})
+    conflicting = [each for each in asked.values() if len(each.golds) > 1]
+    usable = [each for each in asked.values() if len(each.golds) == 1]
+    if conflicting:
+        reasons["conflicting_gold"] = sum(each.rows for each in conflicting)
     return {
         "dataset": dataset,
-        "rows": kinds.total() + reasons.total(),
-        "questions": kinds.total(),
-        "kinds": dict(kinds.most_common()),
-        "duplicates": duplicates,
-        "conflicting_golds": sum(len(found) > 1 for found in golds.values()),
-        "sources": dict(sources.most_common()),
+        "rows": rows,
+        "questions": len(usable),
+        "kinds": dict(Counter(each.kind for each in usable).most_common()),
+        "duplicates": sum(each.rows - 1 for each in asked.values()),
+        "conflicting_golds": len(conflicting),
+        "alternative_golds": sum(each.alternatives for each in usable),
+        "sources": dict(Counter(each.source for each in usable).most_common()),
         "set_aside": dict(reasons.most_common()),
         "first_set_aside": aside,
-        "example": example,
+        "example": example and _example(example, columns_of(first, spec)[1], template),
     }
 
 
-def _example(question: Question, template: str) -> dict[str, Any]:
+class _Asked:
+    """One question and the rows that ask it; a run takes the first."""
+
+    __slots__ = ("alternatives", "golds", "kind", "rows", "source")
+
+    def __init__(self, first: Question) -> None:
+        self.kind, self.source = first.kind, first.source
+        self.alternatives = bool(first.aliases)
+        self.golds: set[str] = set()
+        self.rows = 0
+
+    def add(self, question: Question) -> None:
+        """Count a row that asks it."""
+        self.rows += 1
+        self.golds.add(gold_key(question))
+
+
+def _example(question: Question, columns: ColumnMap, template: str) -> dict[str, Any]:
+    used = set(columns.columns.values())
     return {
         "messages": prompts.messages(question, template=template),
         "kind": question.kind,
         "gold": question.answer,
         "aliases": list(question.aliases),
-        "unused_columns": list(json.loads(question.metadata)),
+        "unused_columns": [name for name in json.loads(question.metadata) if name not in used],
     }

@@ -36,6 +36,8 @@ class ColumnMap:
 def find_columns(present: Iterable[str], overrides: Iterable[str] = ()) -> ColumnMap:
     """Match the columns that are there with the roles; ``overrides`` are ``role=column``.
 
+    A role may be called by any of the names that its column is looked for under.
+
     Raises:
         InputError: an override that cannot be read or names a column that is not there, or no
             column for the prompt or the gold.
@@ -47,7 +49,8 @@ def find_columns(present: Iterable[str], overrides: Iterable[str] = ()) -> Colum
         if any(name in present for name in names)
     }
     for override in overrides:
-        role, _, column = override.partition("=")
+        name, _, column = override.partition("=")
+        role = next((role for role, names in NAMES.items() if name in (role, *names)), name)
         if role not in NAMES or not column:
             raise InputError(
                 f"column option cannot be read: {override!r}. Write ROLE=COLUMN with a role of "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,13 +84,22 @@ def read_all(dataset: Dataset, source: SourceSpec) -> Iterator[tuple[RawRow, Que
             f"dataset {source.dataset} cannot be read: its first {len(first)} rows are all broken, "
             f"the first one {first[0].problem}. Check its format and ending"
         )
-    present = dict.fromkeys(key for row in first if not row.problem for key in row.values)
+    family, columns = columns_of(first, source)
+    for row in itertools.chain(first, rows):
+        yield row, _read(row, columns, family, dataset.name, source)
+
+
+def columns_of(rows: Iterable[RawRow], source: SourceSpec) -> tuple[str | None, ColumnMap]:
+    """The family of a dataset, if it is of one, and which column is what, from some of its rows.
+
+    Raises:
+        InputError: a needed column is not there.
+    """
+    present = dict.fromkeys(key for row in rows if not row.problem for key in row.values)
     family = family_of(set(present))
     if family is not None:
         present |= dict.fromkeys(("prompt", "choices", "answer"))
-    columns = find_columns(present, source.columns)
-    for row in itertools.chain(first, rows):
-        yield row, _read(row, columns, family, dataset.name, source)
+    return family, find_columns(present, source.columns)
 
 
 def _wanted(rows: Iterator[RawRow], source: SourceSpec) -> Iterator[RawRow]:
@@ -109,7 +118,7 @@ def _read(
             raise RowProblem(row.problem)
         question = read_question(
             rearrange(family, row.values), columns, source=name, system_prompt=source.system_prompt,
-            any_gold=bool(source.unchecked_gold),
+            any_gold=bool(source.unchecked_gold), own=row.values,
         )  # fmt: skip
         fault = None if source.unchecked_gold else check_gold(question)
         if fault is not None:

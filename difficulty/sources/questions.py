@@ -27,8 +27,11 @@ def read_question(
     source: str,
     system_prompt: str | None,
     any_gold: bool = False,
+    own: dict[str, Any] | None = None,
 ) -> Question:
     """Read one row; with ``any_gold`` a gold that the grader cannot read is kept as it stands.
+
+    ``own`` is the row before it was rearranged, if it was: its columns become the metadata.
 
     Raises:
         RowProblem: the row is outside the scope or its gold cannot be used; starts with the
@@ -47,7 +50,7 @@ def read_question(
         answer, aliases = clean(kind, choices, raw_gold)
         more = [clean(kind, choices, alias) for alias in _aliases(row, columns)]
     except InputError as error:
-        raise RowProblem(str(error)) from error
+        raise RowProblem(_alike(raw_gold, choices) or str(error)) from error
     return Question(
         question_id=question_id(system_prompt=system, prompt=prompt, choices=choices),
         source=_text(row, columns, "source") or source,
@@ -59,8 +62,17 @@ def read_question(
         tolerance=_tolerance(row, columns),
         system_prompt=system,
         num_copies=1,
-        metadata=_metadata(row, columns),
+        metadata=_metadata(row if own is None else own, columns),
     )
+
+
+def _alike(gold: Any, choices: tuple[Choice, ...] | None) -> str | None:
+    """That several options are worded as the gold is, if so: none of them can be meant."""
+    text = gold.strip() if isinstance(gold, str) else None
+    labels = [choice.label for choice in choices or () if choice.text == text]
+    if len(labels) < 2:
+        return None
+    return f"duplicate_options: the gold {_shown(text)} is the text of {' and '.join(labels)}"
 
 
 def read_prompt_and_choices(
@@ -245,9 +257,14 @@ def _tolerance(row: dict[str, Any], columns: ColumnMap) -> str | None:
     return text
 
 
+TEXT_ROLES = ("prompt", "system_prompt")
+"""Their columns are long and stand in the question itself."""
+
+
 def _metadata(row: dict[str, Any], columns: ColumnMap) -> str:
-    used = set(columns.columns.values())
-    rest = {key: value for key, value in row.items() if key not in used}
+    """The row's own columns as they are, also gold and options: a user's reward may need them."""
+    texts = {columns.get(role) for role in TEXT_ROLES}
+    rest = {key: value for key, value in row.items() if key not in texts}
     return json.dumps(rest, ensure_ascii=False, default=str)
 
 

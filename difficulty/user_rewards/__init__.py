@@ -7,13 +7,14 @@ over HTTP does. A reward that is not known (an error, a deadline, None, NaN) is 
 from difficulty.user_rewards.done import forget, try_errors_again
 from difficulty.user_rewards.grades import reward_grades
 from difficulty.user_rewards.pool import RewardPool
-from difficulty.user_rewards.trial import check_load, grading_for_trial, try_rewards
+from difficulty.user_rewards.trial import check_load, grading_for_trial, require_reward, try_rewards
 
 __all__ = [
     "RewardPool",
     "check_load",
     "forget",
     "grading_for_trial",
+    "require_reward",
     "reward_grades",
     "try_errors_again",
     "try_rewards",

@@ -14,6 +14,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from difficulty import prompts
+from difficulty.export.carried import GOLD_NAMES, OWN_RECORD
+from difficulty.export.training_row import PROFILE_NAMES
 from difficulty.grading.key import grading_key
 from difficulty.schema import Question
 from difficulty.user_rewards.function import Loaded
@@ -22,9 +24,10 @@ from difficulty.user_rewards.setup import Setup
 
 NOT_COLUMNS = (
     "prompt", "prompts", "completion", "completions", "completion_ids", "trainer_state",
-    "log_extra", "log_metric",
+    "log_extra", "log_metric", *PROFILE_NAMES,
 )  # fmt: skip
-"""What TRL passes itself: a column of that name reaches no function there either."""
+"""What TRL passes itself and what the training file has of its own: a column of the dataset with
+that name reaches no function there either."""
 
 
 class BadResult(Exception):
@@ -63,16 +66,15 @@ def _trl(request: dict[str, Any], setup: Setup) -> dict[str, Any]:
     text, num_tokens = request["text"], request["num_tokens"]
     reply = [{"role": "assistant", "content": text}] if setup.completions == "messages" else text
     columns = {
-        "answer": question.answer,
-        "ground_truth": question.answer,
-        **metadata,
+        **dict.fromkeys(GOLD_NAMES, question.answer),
+        **{name: value for name, value in metadata.items() if name not in NOT_COLUMNS},
         "solution": question.answer,
         "source": question.source,
         "question_id": question.question_id,
         "grading_key": grading_key(question),
     }
     return {
-        **{name: [value] for name, value in columns.items() if name not in NOT_COLUMNS},
+        **{name: [value] for name, value in columns.items()},
         "prompts": [_prompt(request["question"], setup)],
         "completions": [reply],
         # Their number is known, they themselves are not.
@@ -90,16 +92,16 @@ def _ignore(*_: Any) -> None:
 def _verl(request: dict[str, Any]) -> dict[str, Any]:
     """As verl calls with one reply; a set made for verl has its own extra_info, which counts."""
     question, metadata = _question(request["question"])
-    own = metadata.get("extra_info")
+    own = metadata.get(OWN_RECORD)
+    columns = {**metadata, **own} if isinstance(own, dict) else metadata
     return {
         "data_source": question.source,
         "solution_str": request["text"],
         "ground_truth": question.answer,
         "extra_info": {
-            **metadata,
+            **{name: value for name, value in columns.items() if name not in PROFILE_NAMES},
             "question_id": question.question_id,
             "grading_key": grading_key(question),
-            **(own if isinstance(own, dict) else {}),
         },
     }
 

@@ -126,10 +126,13 @@ def _find(module: ModuleType, function: Function) -> Loaded:
             f"reward file has no {function.name!r}: the functions of {function.file} are {there}. "
             "Name one as FILE.py:NAME"
         )
-    if not callable(found) or inspect.isclass(found):
+    of_class = inspect.isclass(found)
+    if of_class:
+        found = _instance(found, function)
+    if not callable(found):
+        kind = "is a class without __call__" if of_class else f"is of type {type(found).__name__}"
         raise Unusable(
-            f"reward is no function: {function.name} in {function.file} is "
-            f"{'a class' if inspect.isclass(found) else f'of type {type(found).__name__}'}. "
+            f"reward is no function: {function.name} in {function.file} {kind}. "
             "Name a function, or an object that can be called"
         )
     try:
@@ -137,6 +140,34 @@ def _find(module: ModuleType, function: Function) -> Loaded:
     except (TypeError, ValueError) as error:
         raise Unusable(f"reward has no readable signature: {function.name}. Wrap it") from error
     return _loaded(function, found, list(parameters))
+
+
+def _instance(found: type, function: Function) -> Any:
+    """An object of the class, made without arguments, as trainers make it.
+
+    Raises:
+        Unusable: it asks for arguments, or cannot be made.
+    """
+    try:
+        parameters = inspect.signature(found).parameters.values()
+        needed = [
+            parameter.name
+            for parameter in parameters
+            if parameter.default is parameter.empty
+            and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        ]
+        if needed:
+            raise Unusable(
+                f"reward is a class that needs arguments: {function.name}({', '.join(needed)}) in "
+                f"{function.file}. Make an object of it in the file, and name that"
+            )
+        return found()
+    except Unusable:
+        raise
+    except (Exception, SystemExit) as error:
+        raise Unusable(
+            f"reward class cannot be made: {function.name}(): {describe(error)}. Correct it"
+        ) from error
 
 
 def _functions_of(module: ModuleType) -> Iterator[str]:

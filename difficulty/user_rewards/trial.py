@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from difficulty import reward_spec
+from difficulty import prompts, reward_spec
+from difficulty.errors import SettingsError
 from difficulty.grading import GRADER_VERSION, grade
 from difficulty.reward_spec import GradingSpec, is_builtin, reward_names
 from difficulty.run_spec import RunSpec, SamplingSpec, SourceSpec
@@ -56,7 +57,7 @@ def try_rewards(
     template: str,
     concurrency: int | None,
 ) -> dict[str, Any]:
-    """What the rewards give for three replies to each of the first questions.
+    """What the rewards give for three or four replies to each of the first questions.
 
     Returns:
         ``functions`` (name, file, weight, style, is_async, note), ``pass_threshold`` and
@@ -72,7 +73,7 @@ def try_rewards(
     pairs = [
         (number, question, name, completion)
         for number, question in enumerate(itertools.islice(questions, QUESTIONS))
-        for name, completion in _replies(question)
+        for name, completion in _replies(question, template)
     ]
     setup = setup_of(grading, SamplingSpec(model="", template=template))
     with RewardPool(dataclasses.replace(setup, tracebacks=1), concurrency=concurrency) as pool:
@@ -91,12 +92,39 @@ def try_rewards(
     }
 
 
-def _replies(question: Question) -> Iterator[tuple[str, Completion]]:
-    for name, text in (
-        ("gold", question.answer),
-        ("boxed", f"\\boxed{{{question.answer}}}"),
-        ("wrong", WRONG_REPLY),
-    ):
+def require_reward(found: dict[str, Any]) -> None:
+    """Refuse a reward that gave nothing for any reply that was tried.
+
+    Raises:
+        SettingsError: names the first fault.
+    """
+    trials = found["trials"]
+    if not trials or any(trial["reward"] is not None for trial in trials):
+        return
+    faults = [
+        f"{part['name']}: {part['fault']}"
+        for trial in trials
+        for part in trial["parts"]
+        if part["fault"]
+    ]
+    raise SettingsError(
+        f"the reward gives nothing: all {len(trials)} replies that were tried got none, the first "
+        f"because of {faults[0] if faults else 'an unknown fault'}. Correct the function"
+    )
+
+
+def _replies(question: Question, template: str) -> Iterator[tuple[str, Completion]]:
+    """The gold bare, in the form that the prompt asks for if it does, in a box, and a wrong one."""
+    texts = {
+        "gold": question.answer,
+        "as asked": prompts.asked_form(question, template=template),
+        "boxed": f"\\boxed{{{question.answer}}}",
+        "wrong": WRONG_REPLY,
+    }
+    if texts["as asked"] in (None, texts["boxed"]):
+        del texts["as asked"]
+    for name, text in texts.items():
+        assert text is not None
         yield name, Completion(
             question_id=question.question_id, sample_index=0, text=text, reasoning=None,
             num_tokens=len(text.split()), finish_reason="stop", attempt=1, max_tokens=0,

@@ -1,0 +1,45 @@
+"""Words at the start of a clause that put another answer in place of, or beside, the first one.
+
+``Sorry, D``, ``on second thought, 15``, ``or B``, ``訂正：d``.
+"""
+
+from __future__ import annotations
+
+import re
+
+MAX_CLAUSES = 200
+"""Clauses after a declared answer that are looked at."""
+
+_INSTEAD = (
+    r"(?:no|nope|not \w{1,2} but|actually|sorry|oops|wait|hm+|correction|corrected|edit|updated?|"
+    r"revis(?:ed|ion)|rather|instead|i meant?|make that|just kidding|(?:scratch|strike) that|"
+    r"never mind|"
+    r"let me (?:revise|correct|fix|change)(?: (?:that|it|this|my answer))?|"
+    r"on (?:second|further|closer) (?:thought|look|inspection)|on reflection|"
+    r"i (?:now |would )?(?:change|switch|revise|correct|go|choose)(?: (?:it|this|my (?:answer|"
+    r"mind)))?"
+    r"(?: (?:to|with))?|that(?:'s| is| was) (?:wrong|incorrect|a mistake))(?![a-z])|"
+    r"いや|いえ|やはり|やっぱり|訂正|修正|間違(?:え|い)\w{0,6}|失礼|すみません|更正|纠正|不对|"
+    r"不，|아니(?:요|다)?|정정"
+)
+_AS_WELL = (
+    r"(?:or|and|also|alternatively|otherwise|maybe|perhaps|possibly|either|both(?: are \w+)?|"
+    r"equally|as (?:is|are|well as)|so (?:is|are)|(?:along|together) with)(?![a-z])|"
+    r"または|又は|もしくは|あるいは|或者?|또는|혹은"
+)
+_FILLER = (
+    r"(?:but|so|well|then|thus|therefore|hence|finally|final(?: answer)?|it(?:'s| is)|the|my|"
+    r"correct|right|best|answer|option|choice|is|be|should|must|now|still|indeed|here|to|not)"
+    r"(?![a-z])|正解は|答えは|应该是|是|选|정답은|よって|したがって|所以"
+)
+_CLAUSE = (
+    r"[\s.。)\]}>*_\"'`」:;(…-]{0,12}+"
+    rf"(?P<words>(?:(?:{_INSTEAD}|{_AS_WELL}|{_FILLER})[\s,.:;…、，。→-]{{0,4}}+){{0,7}}+)"
+)
+FIRST_CLAUSE = re.compile(rf"(?:です|である|입니다|이다)?{_CLAUSE}")
+CLAUSE = re.compile(rf"(?:^|[.!?。;\n),，、→\]}}>*\"'`」]){_CLAUSE}")
+"""At the start of a clause: words that put another option in place of, or beside, the first."""
+INSTEAD = re.compile(_INSTEAD)
+"""The words say that the first answer is given up."""
+AS_WELL = re.compile(_AS_WELL)
+"""The words put a second answer beside the first."""
