@@ -1,8 +1,8 @@
 """How each trainer resamples groups that teach nothing, and what it does when that fails.
 
 Read in the sources of ms-swift 4.6.0, verl 0.9.1, OpenRLHF 0.11.2, SkyRL 0.3.0, TRL 1.16.0 and
-AReaL 1.0.4, and for the others in their releases of August 2026. They move: look before relying on
-a detail.
+AReaL 1.0.4; NeMo-RL, open-instruct, slime and prime-rl, of which no package can be installed, as
+their settings, tests and change logs of 2026 describe it. They move: look before relying on a detail.
 """
 
 from __future__ import annotations
