@@ -153,7 +153,12 @@ def _holds(question: Question, piece: str, value: str) -> bool:
     if question.kind == "math":
         last = squeeze(value.split(" , ")[-1])
         return last in squeeze(normalize_math(plain(piece)))
-    return value in text_key(low)
+    return value in text_key(low) or value in text_key(_without_struck(low))
+
+
+def _without_struck(low: str) -> str:
+    """A text without what is ``~~struck through~~``, which the grader does not read."""
+    return re.sub(r"~~.*?~~", " ", low)
 
 
 def _names(question: Question, low: str, label: str) -> bool:

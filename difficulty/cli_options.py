@@ -35,7 +35,8 @@ MaxModelLenOption = Annotated[
 ConcurrencyOption = Annotated[
     int | None,
     typer.Option(
-        help="Requests in flight for each server. (default: 64; 16 for a CPU server started here)"
+        help="Requests in flight for each server. (default: 64, or 16 for a CPU server "
+        "started here; fewer above k = 5)"
     ),
 ]
 VllmArgOption = Annotated[

@@ -7,6 +7,7 @@ from difficulty import run_spec, spec_toml
 from difficulty.curriculum import ORDERS
 from difficulty.errors import SettingsError
 from difficulty.run_spec import BucketSpec, FewShotTurn, SelectionSpec, ServerSpec
+from difficulty.sampling.draw import requests_in_flight
 
 
 def test_a_spec_survives_run_toml():
@@ -82,6 +83,14 @@ def test_a_vllm_argument_that_is_ours_to_set_is_refused(argument):
 def test_a_concurrency_that_sends_nothing_is_refused(concurrency):
     with pytest.raises(SettingsError, match="concurrency is too small"):
         make_spec(server=ServerSpec(concurrency=concurrency))
+
+
+@pytest.mark.parametrize(("k", "requests"), [(2, 64), (5, 64), (10, 32), (32, 10), (1000, 2)])
+def test_the_more_answers_a_request_has_the_fewer_are_in_flight(k, requests):
+    spec = make_spec(sampling={"k": k}, server=ServerSpec(endpoints=("http://host:80",)))
+    assert requests_in_flight(spec) == requests
+    few = make_spec(sampling={"k": k}, server=ServerSpec(concurrency=7))
+    assert requests_in_flight(few) == 7
 
 
 def test_vllm_arguments_that_only_sound_like_a_secret_are_fine():

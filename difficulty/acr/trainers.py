@@ -2,7 +2,7 @@
 
 Read in the sources of ms-swift 4.6.0, verl 0.9.1, OpenRLHF 0.11.2, SkyRL 0.3.0, TRL 1.16.0 and
 AReaL 1.0.4; NeMo-RL, open-instruct, slime and prime-rl, of which no package can be installed, as
-their settings, tests and change logs of 2026 describe it. They move: look before relying on a detail.
+their settings, tests and change logs of 2026 describe it. They move: look before relying on it.
 """
 
 from __future__ import annotations

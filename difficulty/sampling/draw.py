@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 REFRESH_S = 0.5
 GPU_CONCURRENCY = 64
 CPU_CONCURRENCY = 16
-"""Requests in flight a server: with k = 5 that fills vLLM's own batch of 256 on a GPU."""
+USUAL_K = 5
+"""Requests in flight a server at that k: 64 fill vLLM's own batch of 256 answers on a GPU."""
 
 Update = Callable[[int, str], None]
 
@@ -99,7 +100,7 @@ async def _draw(
     say: Callable[[str], None],
     update: Update,
 ) -> None:
-    pool = Pool(concurrency=_concurrency(spec))
+    pool = Pool(concurrency=requests_in_flight(spec))
     async with protocol.open_session() as session:
         served = await _connect_all(session, servers, spec, say=say)
         for each in served:
@@ -134,10 +135,15 @@ async def _draw(
                     save_speed(run, speed)
 
 
-def _concurrency(spec: RunSpec) -> int:
+def requests_in_flight(spec: RunSpec) -> int:
+    """Requests in flight to a server: fewer where each asks for more answers than usual.
+
+    An engine works on so many answers at a time; more would only wait in it, past their deadline.
+    """
     elsewhere = spec.server.endpoints or spec.server.ray
     on_cpu_here = not elsewhere and not visible_gpus()
-    return spec.server.concurrency or (CPU_CONCURRENCY if on_cpu_here else GPU_CONCURRENCY)
+    usual = CPU_CONCURRENCY if on_cpu_here else GPU_CONCURRENCY
+    return spec.server.concurrency or max(2, usual * USUAL_K // max(USUAL_K, spec.sampling.k))
 
 
 async def _connect_all(
