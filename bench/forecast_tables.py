@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from bench.forecast_grid import METHODS
@@ -57,6 +58,7 @@ def _summary(cells: list[Row]) -> list[str]:
         low = [cell for cell in mine if cell["coverage"] < COVERED]
         binding = [c for c in mine if c["law"] in BINDING and c["k"] in ("5", "8", "mixed")]
         wide = [cell for cell in binding if _ratio(cell) > WIDE]
+        wide_of_plain = [cell for cell in binding if _plain_ratio(cell) > WIDE]
         many = [cell for cell in mine if cell["num_questions"] == 10_000]
         biased = [c for c in many if abs(c["bias"]) > c["open_width"] / 2 + BIAS]
         worst = min(mine, key=lambda cell: float(cell["coverage"]))
@@ -66,6 +68,8 @@ def _summary(cells: list[Row]) -> list[str]:
             f"  width above {WIDE} of the yardstick in {len(wide)} of {len(binding)} cells of the "
             f"U-shaped, atoms and uniform laws at k of at least 5"
             + (f" (most {max(map(_ratio, binding)):.2f});" if binding else ";"),
+            f"  above {WIDE} of the same for the plain mixture, which no prior holds still, in "
+            f"{len(wide_of_plain)} (most {max(map(_plain_ratio, binding), default=0.0):.2f});",
             f"  bias at n = 10,000 beyond half the open width plus {BIAS} in {len(biased)} of "
             f"{len(many)} cells.",
         ]
@@ -76,6 +80,12 @@ def _summary(cells: list[Row]) -> list[str]:
 
 def _ratio(cell: Row) -> float:
     return float(cell["width"] / cell["yardstick"])
+
+
+def _plain_ratio(cell: Row) -> float:
+    """The ratio to 3.92 standard deviations of the plain mixture's error plus what is open."""
+    variance = cell["rmse"]["plain"] ** 2 - cell["biases"]["plain"] ** 2
+    return float(cell["width"] / (3.92 * math.sqrt(max(variance, 0.0)) + cell["open_width"]))
 
 
 def _name(cell: Row) -> str:

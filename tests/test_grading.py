@@ -188,9 +188,13 @@ def test_a_hostile_megabyte_is_graded_within_two_seconds(unit, kind):
 
 def test_time_grows_with_the_length_and_not_with_its_square():
     def seconds(size):
-        started = time.process_time()
-        outcome("choice", "B", "Therefore " * size + "\nA is B. " * size)
-        return time.process_time() - started
+        """The least of three: what else a process does, such as collect garbage, is not meant."""
+        taken = []
+        for _ in range(3):
+            started = time.process_time()
+            outcome("choice", "B", "Therefore " * size + "\nA is B. " * size)
+            taken.append(time.process_time() - started)
+        return min(taken)
 
     seconds(10)
     assert seconds(6000) < 20 * max(seconds(1000), 0.005)
