@@ -350,7 +350,8 @@ def export(run: RunFolder, spec: RunSpec, live: Live) -> None:
         if not is_written(run, trainer):
             rows = write_export(run, trainer, spec, stamp, carried)
             file = export_file(run, trainer.name)
-            live.say(f"{file}: {rows:,} questions; {trainer.order_hint}")
+            held_out = ", others held out beside them" if spec.export.holdout else ""
+            live.say(f"{file}: {rows:,} questions{held_out}; {trainer.order_hint}")
             left_out = left_out_of(trainer, carried)
             if left_out:
                 reasons = "; ".join(f"{name} ({why})" for name, why in left_out.items())
@@ -388,7 +389,7 @@ def _remove_stale_exports(
         remove_export(path)
         again = kept and (controlled if name.endswith(CONTROL) else name in TRAINERS)
         live.say(
-            f"{run.exports / name}: it held another selection and is "
+            f"{run.exports / name}: it was made by other settings and is "
             f"{'made again' if again else 'removed'}"
         )
 

@@ -317,10 +317,14 @@ def test_a_trainers_config_that_disagrees_refuses_the_run_before_it_starts(sums,
 
 def test_check_counts_duplicates_and_names_columns_it_does_not_use(write_rows):
     rows = [{"question": "2 + 2?", "answer": gold, "Optionen": "x"} for gold in ("4", "4", "5")]
+    rows += [{"question": "3 + 3?", "answer": "6", "Optionen": "y"}] * 2
     found = json.loads(difficulty("check", write_rows(rows), "--json").stdout)
-    assert (found["duplicates"], found["conflicting_golds"]) == (2, 1)
+    assert (found["duplicates"], found["conflicting_golds"]) == (1, 1)
+    assert found["set_aside"] == {"conflicting_gold": 3}
+    assert found["questions"] + found["duplicates"] + 3 == found["rows"] == 5
     assert found["example"]["unused_columns"] == ["Optionen"]
-    assert "columns that are not used: Optionen" in difficulty("check", write_rows(rows)).stdout
+    line = "columns that only a reward of your own would read: Optionen"
+    assert line in difficulty("check", write_rows(rows)).stdout
 
 
 def test_check_counts_the_questions_that_a_run_would_have(write_rows, tmp_path):

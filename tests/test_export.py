@@ -367,7 +367,9 @@ def test_files_of_an_earlier_selection_are_made_again_also_of_trainers_not_named
     stamps = [store.read_stamp(exports / name / "train-00000.parquet") for name in names]
     assert {stamp.settings["selection.group_size"] for stamp in stamps} == {16}
     assert all((exports / name / "README.md").exists() for name in names)
-    said = [line for line in live.lines if "it held another selection and is made again" in line]
+    said = [
+        line for line in live.lines if "it was made by other settings and is made again" in line
+    ]
     assert [line.partition(":")[0].rpartition("/")[2] for line in said] == [
         "ms-swift", "plain", "trl", "verl",
     ]  # fmt: skip

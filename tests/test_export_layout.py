@@ -231,7 +231,7 @@ def test_another_layout_makes_the_files_again_and_leaves_nothing_of_the_old(expo
     assert sorted(path.name for path in (run.exports / "trl").iterdir()) == [
         "README.md", "train-00000.parquet",
     ]  # fmt: skip
-    assert any("it held another selection" in line for line in live.lines)
+    assert any("it was made by other settings" in line for line in live.lines)
     before = {path: path.stat().st_mtime_ns for path in run.exports.rglob("*.parquet")}
     exported(holdout=None)
     assert {path: path.stat().st_mtime_ns for path in run.exports.rglob("*.parquet")} == before

@@ -1,4 +1,5 @@
 import json
+import re
 import time
 from pathlib import Path
 
@@ -441,3 +442,28 @@ def test_a_number_ends_where_its_sentence_or_command_does(gold, text):
 )
 def test_the_answer_before_a_new_question_counts_but_not_an_introduction(text, gold):
     assert outcome("numeric", gold, text) == "correct"
+
+
+@pytest.mark.parametrize(
+    ("gold", "number"),
+    [
+        ("26個", "26"), ("1,200円", "1200"), ("48人", "48"), ("3時間", "3"), ("12歳", "12"),
+        ("18 apples", "18"), ("5 cm", "5"), ("100km", "100"), ("0.5 mg/dL", "0.5"), ("2 m/s", "2"),
+    ],
+)  # fmt: skip
+def test_a_gold_that_is_a_number_with_a_unit_takes_the_number_alone(gold, number):
+    assert infer_kind(None, gold) == "math"
+    for text in (f"Answer: {number}", f"答えは{number}です。", f"Answer: {gold}", f"答え：{gold}"):
+        assert outcome("math", gold, text) == "correct", text
+    assert outcome("math", gold, f"Answer: {number}1") == "wrong"
+
+
+@pytest.mark.parametrize("gold", ["3時間", "12歳", "18 apples", "5 cm", "100km", "0.5 mg/dL"])
+def test_a_number_with_another_unit_than_the_golds_is_wrong(gold):
+    number = re.match(r"[\d.]+", gold).group()
+    assert outcome("math", gold, f"Answer: {number} liters") == "wrong"
+
+
+@pytest.mark.parametrize("gold", ["7 Eleven", "20 Questions", "Paris", "3 Musketeers"])
+def test_a_name_that_begins_with_a_number_is_text(gold):
+    assert infer_kind(None, gold) == "text"

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 KEEP_ORDER = "GRPOConfig(shuffle_dataset=False)"
 SETUP = """\
+(Without a GPU give `GRPOConfig` also `use_cpu=True, bf16=False`.)
+
 ```python
 from datasets import load_dataset
 from transformers import AutoTokenizer

@@ -10,6 +10,7 @@ from difficulty.grading.multi import ordered_set
 from difficulty.grading.normalize import plain
 from difficulty.grading.numbers import parse_number
 from difficulty.grading.options import Options, option_key, options_of
+from difficulty.grading.units import is_quantity
 from difficulty.schema import Choice, Completion, Kind, Question
 
 _EITHER = re.compile(r"\s+or\s+|\s*(?:または|又は|或|または)\s*", re.IGNORECASE)
@@ -63,7 +64,7 @@ def infer_kind(choices: tuple[Choice, ...] | None, raw: object) -> Kind:
     candidate = plain(strip_delimiters(inner if inner is not None else text))
     if parse_number(_bare_number(candidate)) is not None and "\\" not in candidate:
         return "numeric"
-    if _LATEX.search(text):
+    if _LATEX.search(text) or is_quantity(candidate):
         return "math"
     algebraic = _ALGEBRAIC.fullmatch(candidate) and re.search(r"\d|=", candidate)
     return "math" if algebraic and not re.search(r"[a-zA-Z]{3,}", candidate) else "text"

@@ -207,7 +207,7 @@ def print_check(found: dict[str, Any], console: Console) -> None:
             console.print(f"{turn['role']}: {escape(turn['content'])}")
         console.print(f"gold ({found['example']['kind']}): {escape(found['example']['gold'])}")
         unused = ", ".join(found["example"]["unused_columns"]) or "none"
-        console.print(f"columns that are not used: {escape(unused)}")
+        console.print(f"columns that only a reward of your own would read: {escape(unused)}")
 
 
 def print_audit(found: dict[str, Any], console: Console) -> None:

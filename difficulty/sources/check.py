@@ -21,7 +21,8 @@ def check_dataset(dataset: str, source: dict[str, Any], *, template: str) -> dic
 
     ``questions`` is what a run would have: rows that ask the same are one, and all rows of the
     questions with ``conflicting_golds`` are set aside. ``duplicates`` counts the rows that ask what
-    an earlier one asks, ``alternative_golds`` the questions with more than one right answer.
+    an earlier usable one asks: questions, duplicates and rows set aside are all the rows.
+    ``alternative_golds`` are the questions with more than one right answer.
 
     Raises:
         InputError: the dataset is missing or empty, or a needed column is not there.
@@ -55,7 +56,7 @@ def check_dataset(dataset: str, source: dict[str, Any], *, template: str) -> dic
         "rows": rows,
         "questions": len(usable),
         "kinds": dict(Counter(each.kind for each in usable).most_common()),
-        "duplicates": sum(each.rows - 1 for each in asked.values()),
+        "duplicates": sum(each.rows - 1 for each in usable),
         "conflicting_golds": len(conflicting),
         "alternative_golds": sum(each.alternatives for each in usable),
         "sources": dict(Counter(each.source for each in usable).most_common()),
