@@ -6,6 +6,7 @@ import os
 # A thread is plenty for small matrices; on a busy machine more of them only wait for one another.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,9 @@ from difficulty.schema import Choice, Question, question_id
 from difficulty.sources import find_dataset
 
 ROOT = Path(__file__).parents[1]
+
+# Jobs in the background ignore SIGINT, and so would every process that a test starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Machines are shared and noisy: speed is asserted where it is the point, as a ratio or with room.
 settings.register_profile("difficulty", deadline=None)
