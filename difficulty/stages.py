@@ -74,7 +74,11 @@ def prepare(run: RunFolder, spec: RunSpec, live: Live) -> None:
     aside = store.num_rows(run.set_aside)
     live.say(
         f"{store.num_rows(run.questions):,} questions"
-        + (f"; {aside:,} rows set aside (see set_aside.parquet)" if aside else "")
+        + (
+            f"; {aside:,} {'row' if aside == 1 else 'rows'} set aside (see set_aside.parquet)"
+            if aside
+            else ""
+        )
     )
 
 
@@ -408,8 +412,10 @@ def require_kept(run: RunFolder, spec: RunSpec) -> None:
 
 
 def dropped(run: RunFolder) -> Counter[str]:
-    """Drop reason -> number of questions."""
-    sql = "SELECT drop_reason, count(*) FROM rows_of($selection) WHERE NOT keep GROUP BY 1"
+    """Drop reason -> number of questions, in an order of its own: equal counts stand by name."""
+    sql = (
+        "SELECT drop_reason, count(*) FROM rows_of($selection) WHERE NOT keep GROUP BY 1 ORDER BY 1"
+    )
     rows = store.connect(run).execute(sql, {"selection": store.sql_path(run.selection)}).fetchall()
     return Counter(dict(rows))
 

@@ -356,3 +356,9 @@ def test_a_report_after_sampling_alone_names_the_stage_that_comes_next(sums, tmp
     assert f"Run difficulty grade {run}" in one_line(difficulty("report", run))
     assert difficulty("grade", run).returncode == 0
     assert f"Run difficulty bucket {run}" in one_line(difficulty("report", run))
+
+
+def test_a_table_of_counts_without_a_row_is_called_empty(tmp_path):
+    path = tmp_path / "counts.csv"
+    path.write_text("num_samples,num_correct\n")
+    assert "counts.csv is empty: found no row" in one_line(difficulty("forecast", path))

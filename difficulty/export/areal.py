@@ -11,14 +11,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 KEEP_ORDER = "train_dataset.shuffle=false"
-SETUP = """\
+DATA = """\
 ```yaml
 train_dataset:
   path: FOLDER
   type: rl
   shuffle: false
 ```
-
+"""
+SETUP = f"""{DATA}
 ```python
 # difficulty_reward.py: give RLVRWorkflow reward_fn="difficulty_reward.reward_fn"
 # and every token that ends a reply of your model
@@ -32,14 +33,7 @@ reward_fn = functools.partial(areal_reward, end_tokens="<|im_end|>")
 AReaL has loaders of its own for paths that contain gsm8k, clevr_count_70k, geometry3k, virl39k,
 hh-rlhf or torl_data: keep these out of the folder's path.
 """
-OWN_SETUP = """\
-```yaml
-train_dataset:
-  path: FOLDER
-  type: rl
-  shuffle: false
-```
-
+OWN_SETUP = f"""{DATA}
 ```python
 # own_reward.py: give RLVRWorkflow reward_fn="own_reward.reward_fn"
 OWN_REWARD

@@ -96,13 +96,13 @@ def _row_by_row(path: Path) -> Counts:
     broken = next((row for row in found if row.problem), None)
     if broken is not None:
         raise InputError(f"{path}, row {broken.number}: {broken.problem}. Correct it")
+    if not found:
+        raise InputError(f"{path} is empty: found no row. Check the file")
     rows = [row.values for row in found]
-    present = rows[0].keys() if rows else ()
+    present = rows[0].keys()
     missing = [name for name in ("num_samples", "num_correct") if name not in present]
     if missing:
-        raise InputError(
-            f"{path} lacks column {missing[0]}: found {', '.join(present) or 'no row'}. Add it"
-        )
+        raise InputError(f"{path} lacks column {missing[0]}: found {', '.join(present)}. Add it")
     return Counts.of(
         [_whole(row["num_samples"]) for row in rows],
         [_whole(row["num_correct"]) for row in rows],
