@@ -9,6 +9,7 @@ import pytest
 from conftest import sum_answer
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom
 from test_cli import difficulty, one_line
 
 from difficulty import store
@@ -20,6 +21,7 @@ from difficulty.acr.estimate import every_question
 from difficulty.acr.length import LengthPenalty
 from difficulty.acr.rewards import Outcomes, RewardTable, _Ties, forecast_rewards, value_table
 from difficulty.acr.spread import narrow_chances
+from difficulty.acr.value_laws import ValueLaws, ValueTable
 from difficulty.errors import SettingsError
 from difficulty.forecast_spec import ForecastSpec
 from difficulty.reward_table import reward_table
@@ -149,6 +151,30 @@ def test_intervals_of_the_sum_cover(simulated):
     assert (
         np.mean([both.sets["pool"].high - both.sets["pool"].low for both, *_ in simulated]) < 0.06
     )
+
+
+def value_laws_of_many(k):
+    """A million questions, always right, with reward 1 or 0.8; half have the shares 0, 1/2 or 1."""
+    hits = np.arange(k + 1)
+    points = 0.4 * binom.pmf(hits, k, 0.5) + 0.3 * (hits == 0) + 0.3 * (hits == k)
+    chances = 0.5 * points + 0.5 / (k + 1)
+    counts = np.zeros((k + 1, 2, 3), np.int64)
+    counts[:, 1, 0], counts[:, 1, 1] = k - hits, hits
+    questions = np.rint(1e6 * chances).astype(np.int64)
+    table = ValueTable(values=np.array([0.8, 1.0]), counts=counts, num_questions=questions)
+    return ValueLaws(table, questions[None, :].astype(float)), questions / questions.sum()
+
+
+@pytest.mark.parametrize("k", [5, 16])
+def test_what_k_leaves_open_of_the_values_holds_the_true_law(k):
+    laws, shares = value_laws_of_many(k)
+    truth = 0.5 * (0.6 + 0.4 * 2 * 0.5**8) + 0.5 * 2 / 9
+    point = sum(shares @ laws.power(1, value, 0, 8) for value in (0, 1))
+    low, high = laws.extent(1, shares, 8)
+    assert low - 1e-5 <= truth <= high + 1e-5
+    assert low <= point <= high
+    # Five answers leave it open, sixteen settle it.
+    assert (high - low > 0.01) == (k == 5)
 
 
 def test_the_same_answers_give_the_same_rates():

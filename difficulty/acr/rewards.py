@@ -112,6 +112,24 @@ class _Ties:
                 total += chance * right * self.laws.power(WRONG, value, fit, self.size - j)
         return total
 
+    def extent(self, weights: Floats) -> tuple[float, float]:
+        """Least and greatest of ``weights`` @ ``rewards`` that exact counts would leave open.
+
+        Groups of one verdict are bounded, value by value; in those of both verdicts, which tie
+        where right and wrong answers share a value, the values keep their fitted laws.
+        """
+        low = high = one_verdict = 0.0
+        for verdict, j in ((RIGHT, self.size), (WRONG, 0)):
+            chances = self.mixed[j] * weights
+            least, most = self.laws.extent(verdict, chances, self.size)
+            low, high = low + least, high + most
+            one_verdict += sum(
+                float(chances @ self.laws.power(verdict, value, 0, self.size))
+                for value in self.laws.seen[verdict].tolist()
+            )
+        both_verdicts = float(weights @ self.rewards(0)) - one_verdict
+        return min(low, one_verdict) + both_verdicts, max(high, one_verdict) + both_verdicts
+
 
 @dataclass(frozen=True, kw_only=True)
 class RewardForecast:
@@ -140,8 +158,8 @@ def forecast_rewards(
 ) -> RewardForecast:
     """Forecast the collapse rate of the whole reward.
 
-    The interval joins that of correctness with the sampling error of the tie ratio; what k answers
-    leave open of the values' laws is not in it.
+    The interval joins that of correctness with the sampling error of the tie ratio and with what
+    exact counts of the values would leave open of it.
 
     Args:
         work: the fitted counts, of the same answers.
@@ -158,14 +176,22 @@ def forecast_rewards(
     sets, ratios = {}, {}
     for name, estimate in correctness.items():
         mask = np.array([rules[name](k, c) for k, c in pairs], np.bool_)
+        chosen = mask * drawn[0]
         each = [
             _ratio(ties.verdicts, rewards, mask * weights)
             for rewards, weights in zip(found, drawn, strict=True)
         ]
         ratios[name] = each[0]
         error = float(np.std(np.log(np.maximum(each[1:], 1e-9)), ddof=1))
-        naive = float(np.average(_plug_in(table, work.group_size), weights=mask * drawn[0]))
-        sets[name] = _joined(estimate, each[0], error, plug_in=naive)
+        equal = float(chosen @ ties.verdicts)
+        low, high = (end / equal if equal > 0 else 1.0 for end in ties.extent(chosen))
+        sets[name] = _joined(
+            estimate,
+            each[0],
+            (min(low, each[0]), max(high, each[0])),
+            error,
+            plug_in=float(np.average(_plug_in(table, work.group_size), weights=chosen)),
+        )
     return RewardForecast(
         sets=sets,
         ratios=ratios,
@@ -201,22 +227,38 @@ def _ratio(verdicts: Floats, rewards: Floats, weights: Floats | Ints) -> float:
     return float(weights @ rewards) / equal if equal > 0 else 1.0
 
 
-def _joined(estimate: Estimate, ratio: float, spread: float, *, plug_in: float) -> Estimate:
-    """The whole reward's forecast: both relative errors, added as independent ones."""
+def _joined(
+    estimate: Estimate,
+    ratio: float,
+    extent: tuple[float, float],
+    spread: float,
+    *,
+    plug_in: float,
+) -> Estimate:
+    """The whole reward's forecast: both sampling errors as independent ones, then what is open.
 
-    def end(value: float, sign: int) -> float:
+    Args:
+        estimate: the forecast by correctness.
+        ratio: of equal verdicts, the share whose rewards are equal.
+        extent: what exact counts would leave open of it.
+        spread: standard error of log ``ratio``.
+        plug_in: powers of observed shares.
+    """
+    lowest, highest = extent
+
+    def end(value: float, edge: float, sign: int) -> float:
         if value <= 0.0 or estimate.acr <= 0.0:
-            return 0.0 if sign < 0 else min(value * max(ratio, 1.0), 1.0)
+            return 0.0 if sign < 0 else min(value * max(edge, 1.0), 1.0)
         away = math.hypot(math.log(value / estimate.acr), Z_95 * spread)
-        return min(estimate.acr * ratio * math.exp(sign * away), 1.0)
+        return min(estimate.acr * edge * math.exp(sign * away), 1.0)
 
     return replace(
         estimate,
         acr=min(estimate.acr * ratio, 1.0),
-        low=end(estimate.low, -1),
-        high=end(estimate.high, 1),
-        identified_low=min(estimate.identified_low * ratio, 1.0),
-        identified_high=min(estimate.identified_high * ratio, 1.0),
+        low=end(estimate.low, lowest, -1),
+        high=end(estimate.high, highest, 1),
+        identified_low=min(estimate.identified_low * lowest, 1.0),
+        identified_high=min(estimate.identified_high * highest, 1.0),
         plug_in=plug_in,
         method="values",
     )

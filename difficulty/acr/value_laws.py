@@ -13,12 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from difficulty.acr.beta_binomial import fit_beta
+from difficulty.acr.bounds import COMMON_SHARE, extremes
 from difficulty.acr.collapse import Floats, Ints
 from difficulty.acr.counts import Classes, aggregate
 from difficulty.acr.likelihood import binomial_matrix, maximise, pass_rate_grid
 from difficulty.acr.mixture import prior_weights
 
 WRONG, RIGHT = 0, 1
+MOST_MATCHED = 64
+"""Moments of a law that its identified set reproduces; as many leave nothing open in practice."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,12 +64,30 @@ class Shares:
     """(C, J) likelihood of the counts at each share on the grid."""
     weights: Floats
     """(B, J) the fitted laws."""
+    moments: int
+    """Answers of that verdict that questions enough have: so many moments counts would show."""
 
     def power(self, fit: int, exponent: int) -> Floats:
         """(Q,) E[share ^ exponent | counts] under one fit."""
         likely = self.matrix * self.weights[fit]
         mean = likely @ pass_rate_grid() ** exponent / likely.sum(axis=1)
         return np.asarray(mean[self.index])
+
+    def extent(self, exponent: int, chances: Floats) -> tuple[float, float]:
+        """Least and greatest sum_q chances_q E[share_q ^ exponent | counts_q], chances (Q,) >= 0.
+
+        Over the laws that give as many answers the same probabilities as the fitted law does.
+        """
+        total = float(chances.sum())
+        if total <= 0.0:
+            return 0.0, 0.0
+        law, grid = self.weights[0], pass_rate_grid()
+        each = np.bincount(self.index, chances, minlength=len(self.matrix)) / total
+        kernel = (each / np.maximum(self.matrix @ law, 1e-300)) @ self.matrix
+        hits = np.arange(self.moments + 1)
+        rows = binomial_matrix(np.full(len(hits), self.moments), hits, grid)
+        low, high = extremes(rows, rows @ law, grid**exponent, kernel)
+        return low * total, high * total
 
 
 class ValueLaws:
@@ -104,6 +125,24 @@ class ValueLaws:
             mixed.power(fit, exponent),
         )
 
+    def extent(self, verdict: int, chances: Floats, exponent: int) -> tuple[float, float]:
+        """Least and greatest sum over questions of chances_q E[sum of shares ^ exponent | counts].
+
+        ``chances`` (Q,) is the chance that a group has that verdict alone; the sum is over values.
+        """
+        total = float(chances.sum())
+        if np.count_nonzero(self.table.counts[:, verdict].sum(axis=0)) == 1:
+            whole = total if len(self.seen[verdict]) else 0.0
+            return whole, whole
+        alike = self.table.unanimous(verdict)
+        low = high = 0.0
+        for value in self.seen[verdict].tolist():
+            for kind in (True, False):
+                shares = self._shares[verdict, value, kind]
+                least, most = shares.extent(exponent, np.where(alike == kind, chances, 0.0))
+                low, high = low + least, high + most
+        return low, min(high, total)
+
     def _fit(self, verdict: int, value: int, kind: bool) -> Shares:
         answers, hits = self.table.answers(verdict), self.table.counts[:, verdict, value]
         rows = (answers > 0) & (self.table.unanimous(verdict) == kind)
@@ -119,7 +158,14 @@ class ValueLaws:
         there = counts[0] > 0
         classes = aggregate(answers[rows], hits[rows], self.table.num_questions[rows])
         weights = _laws(classes, matrix[there], counts[:, there], grid)
-        return Shares(index=index, matrix=matrix, weights=weights)
+        return Shares(index=index, matrix=matrix, weights=weights, moments=_moments(classes))
+
+
+def _moments(classes: Classes) -> int:
+    """The most answers that a share of the questions has which is not negligible."""
+    order = np.argsort(-classes.num_samples)
+    have = np.cumsum(classes.num_questions[order]) >= COMMON_SHARE * classes.total
+    return min(int(classes.num_samples[order][np.argmax(have)]), MOST_MATCHED)
 
 
 def _laws(classes: Classes, matrix: Floats, counts: Floats, grid: Floats) -> Floats:
