@@ -25,9 +25,9 @@ Job = tuple[str, int, str, int]
 
 def grid(found: Path, repetitions: int, processes: int) -> None:
     """Simulate every cell that is not in ``found`` yet, each job's cells as soon as it ends."""
-    from bench.forecast_grid import GRID_LAWS, KS, QUESTIONS
+    from bench.forecast_grid import JOBS
 
-    jobs: list[Job] = [(law, n, k, repetitions) for n in QUESTIONS for k in KS for law in GRID_LAWS]
+    jobs: list[Job] = [(*job, repetitions) for job in JOBS]
     done = {tuple(row["job"]) for row in read(found)}
     owed = [job for job in jobs if job not in done]
     print(f"{len(owed)} of {len(jobs)} jobs to do, {repetitions} sets each, two group sizes")

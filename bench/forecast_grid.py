@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.forecast_laws import GRID_LAWS, Law, identified, kept
+from bench.forecast_laws import GRID_LAWS, HARD_LAWS, Law, identified, kept
 from difficulty.acr.beta_binomial import beta_collapse
 from difficulty.acr.collapse import Floats, Ints, collapse_probability
 from difficulty.acr.counts import Counts
@@ -19,6 +19,11 @@ KS: dict[str, tuple[int, ...]] = {"4": (4,), "5": (5,), "8": (8,), "mixed": (4, 
 QUESTIONS = (125, 1_000, 10_000)
 GROUP_SIZES = (8, 16)
 SETS = {"pool": every_question, "kept": kept}
+LAWS = GRID_LAWS | HARD_LAWS
+JOBS = [(law, n, k) for n in QUESTIONS for k in KS for law in GRID_LAWS] + [
+    (law, n, k) for n in QUESTIONS[:2] for k in ("5", "8", "mixed") for law in HARD_LAWS
+]
+"""The hard laws where most questions are asked: they cost as much as the others."""
 METHODS = ("ours", "plain", "beta", "plug-in")
 SEED = 2605
 
@@ -95,8 +100,8 @@ def _others(work: Work) -> tuple[Floats, Floats, Floats]:
 
 def cells(law_name: str, n: int, k_name: str, repetitions: int) -> list[Cell]:
     """The cells of one law, size and k: both group sizes, pool and kept set."""
-    law, ks = GRID_LAWS[law_name], KS[k_name]
-    seeds = [list(GRID_LAWS).index(law_name), n, list(KS).index(k_name)]
+    law, ks = LAWS[law_name], KS[k_name]
+    seeds = [list(LAWS).index(law_name), n, list(KS).index(k_name)]
     rows: dict[tuple[int, str], list[Floats]] = {}
     for index in range(repetitions):
         rng = np.random.default_rng([SEED, *seeds, index])

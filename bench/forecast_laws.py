@@ -60,6 +60,16 @@ GRID_LAWS = {
 }
 """The six laws of the coverage grid; "atoms" is points at 0 and 1 plus a uniform part."""
 
+HARD_LAWS = {
+    "near the ends": Law(weights=(0.35, 0.3, 0.35), parts=((1.0, 30.0), (2.0, 2.0), (30.0, 1.0))),
+    "easy mode": Law(weights=(0.3, 0.7), parts=((1.0, 1.0), (45.0, 5.0))),
+    "hard mode": Law(weights=(0.5, 0.5), parts=((4.0, 36.0), 1.0)),
+    "three points": Law(weights=(0.3, 0.4, 0.3), parts=(0.02, 0.5, 0.97)),
+    "half solved": Law(weights=(0.4, 0.2, 0.4), parts=(0.0, 0.5, 1.0)),
+}
+"""Laws chosen against the method when it was done: no Beta law is near them, and the last two lie
+at the very border of what counts allow."""
+
 U_SHAPED = {
     "Beta(.3, .3)": one(0.3, 0.3),
     "Beta(.5, .5)": one(0.5, 0.5),
