@@ -327,6 +327,16 @@ def test_check_counts_duplicates_and_names_columns_it_does_not_use(write_rows):
     assert line in difficulty("check", write_rows(rows)).stdout
 
 
+def test_check_counts_questions_with_two_equal_options(write_rows):
+    options = {"A": "5 mg", "B": "5mg", "C": "10 mg"}
+    rows = [
+        {"question": "Which dose?", "options": options, "answer": "C"},
+        {"question": "Which one now?", "options": options | {"B": "7 mg"}, "answer": "C"},
+    ]
+    assert json.loads(difficulty("check", write_rows(rows), "--json").stdout)["equal_options"] == 1
+    assert "questions with two equal options: 1" in difficulty("check", write_rows(rows)).stdout
+
+
 def test_check_counts_the_questions_that_a_run_would_have(write_rows, tmp_path):
     golds = {"1 + 1?": ["2", "2"], "2 + 2?": ["4", "5"], "x^2 = 1?": [["1", "-1"]], "3 + 3?": ["6"]}
     rows = [{"question": text, "answer": gold} for text, found in golds.items() for gold in found]

@@ -197,6 +197,11 @@ def print_check(found: dict[str, Any], console: Console) -> None:
             f"questions with several right answers: {found['alternative_golds']:,} (a gold that is "
             "a list means that any one of them is right)"
         )
+    if found["equal_options"]:
+        console.print(
+            f"questions with two equal options: {found['equal_options']:,} (only their labels "
+            "tell them apart; correct the dataset or leave them out)"
+        )
     if found["first_set_aside"]:
         console.print("first rows set aside (the first row of the dataset is row 0):")
     for row in found["first_set_aside"]:

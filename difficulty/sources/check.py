@@ -7,6 +7,8 @@ from collections import Counter
 from typing import Any
 
 from difficulty import prompts
+from difficulty.grading.normalize import plain
+from difficulty.grading.options import option_key
 from difficulty.run_spec import SourceSpec, check_source
 from difficulty.schema import Question
 from difficulty.sources.columns import ColumnMap
@@ -22,7 +24,8 @@ def check_dataset(dataset: str, source: dict[str, Any], *, template: str) -> dic
     ``questions`` is what a run would have: rows that ask the same are one, and all rows of the
     questions with ``conflicting_golds`` are set aside. ``duplicates`` counts the rows that ask what
     an earlier usable one asks: questions, duplicates and rows set aside are all the rows.
-    ``alternative_golds`` are the questions with more than one right answer.
+    ``alternative_golds`` are the questions with more than one right answer, ``equal_options`` those
+    of which two options say the same.
 
     Raises:
         InputError: the dataset is missing or empty, or a needed column is not there.
@@ -59,6 +62,7 @@ def check_dataset(dataset: str, source: dict[str, Any], *, template: str) -> dic
         "duplicates": sum(each.rows - 1 for each in usable),
         "conflicting_golds": len(conflicting),
         "alternative_golds": sum(each.alternatives for each in usable),
+        "equal_options": sum(each.equal_options for each in usable),
         "sources": dict(Counter(each.source for each in usable).most_common()),
         "set_aside": dict(reasons.most_common()),
         "first_set_aside": aside,
@@ -69,11 +73,12 @@ def check_dataset(dataset: str, source: dict[str, Any], *, template: str) -> dic
 class _Asked:
     """One question and the rows that ask it; a run takes the first."""
 
-    __slots__ = ("alternatives", "golds", "kind", "rows", "source")
+    __slots__ = ("alternatives", "equal_options", "golds", "kind", "rows", "source")
 
     def __init__(self, first: Question) -> None:
         self.kind, self.source = first.kind, first.source
         self.alternatives = bool(first.aliases)
+        self.equal_options = _two_are_equal(first)
         self.golds: set[str] = set()
         self.rows = 0
 
@@ -81,6 +86,11 @@ class _Asked:
         """Count a row that asks it."""
         self.rows += 1
         self.golds.add(gold_key(question))
+
+
+def _two_are_equal(question: Question) -> bool:
+    words = [option_key(plain(choice.text)) for choice in question.choices or ()]
+    return len(set(words)) < len(words)
 
 
 def _example(question: Question, columns: ColumnMap, template: str) -> dict[str, Any]:
