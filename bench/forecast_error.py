@@ -17,7 +17,7 @@ from difficulty.acr.likelihood import binomial_matrix, maximise, pass_rate_grid
 from difficulty.acr.mixture import fit_mixture
 
 K, G, SHOWN_OF = 5, 8, 10
-QUESTIONS = (125, 1_000, 2_000)
+QUESTIONS = (125, 1_000, 1_500, 2_000)
 SEED = 72
 
 
