@@ -404,6 +404,7 @@ def forecast(
     """Forecast the share of groups that will teach nothing, and whether a trainer's steps fill.
 
     On a run, options left out keep their value; another --trainer starts with its own defaults.
+    Another --keep or --group-size becomes the run's own: selection and exports are made again.
     """
     wanted = stated(
         trainer=trainer, train_groups=train_groups, gen_groups=gen_groups, max_rounds=max_rounds,

@@ -361,6 +361,9 @@ def test_missing_answers_span_a_range_around_the_rate_without_them():
         (([5, 5], [1, 2], [float("nan"), 1]), r"num_questions missing: row 0"),
         (([5, 5], [1, 2.5], [1, 1]), r"not a whole number: row 1"),
         (([5, 5], [1, "two"], [1, 1]), r"row 1 .* 'two'"),
+        (([5, 5], [1, 2], [float("inf"), 1]), r"num_questions infinite: row 0"),
+        (([5, 10**10], [1, 1], [1, 1]), r"num_samples above 1,000,000,000: row 1"),
+        (([5] * 1500, [1] * 1500, [2**53] * 1500), r"add up to more than can be counted"),
         (([5, 5], [1], [1, 1]), r"differ in length"),
         (([5], [1], [0]), r"no question"),
         (([], [], []), r"no question"),
@@ -370,6 +373,15 @@ def test_counts_that_cannot_be_are_refused_by_row(columns, words):
     with pytest.raises(InputError, match=words) as caught:
         Counts.of(*columns)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("counts", "words"), [
+    (Counts.of([5] * 9, [0, 5] * 4 + [5]), "no question is kept: the"),
+    (Counts.of([1] * 9, [0, 1] * 4 + [1]), "no question is kept: one answer cannot be both"),
+    (Counts.of([1] * 9, [0, 1] * 4 + [1]), "one answer a question says next to nothing"),
+])  # fmt: skip
+def test_a_set_that_says_little_is_named_so(counts, words):
+    assert any(text.startswith(words) for text in forecast(counts).warnings)
 
 
 @pytest.mark.parametrize("size", [1, 0, -3, 2.5])

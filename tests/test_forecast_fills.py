@@ -314,6 +314,34 @@ def test_the_widest_keep_rule_holds_more_than_the_kept_set_and_less_than_all(spe
     assert 2 <= safe["group_size"]["kept"] <= 8
 
 
+def test_openrlhf_stops_where_its_questions_end():
+    found = forecast(table((20, 30, 40, 40, 30, 20)))
+    number = found.pool.num_questions
+    plan = plan_run("openrlhf", train_groups=number)
+    out = trainer_answer(found, plan)["pool"]
+    assert out["p_step_fills"] < 1e-3
+    assert out["expected_answers"] == pytest.approx(number * 8)
+    # All are drawn once, and the usable ones among them trained on.
+    assert out["answers_per_useful_group"] == pytest.approx(8 / (1 - found.pool.acr), rel=0.02)
+    assert trainer_answer(found, plan_run("slime", train_groups=number))["pool"]["p_step_fills"] > 0
+
+
+def test_a_step_without_a_usable_group_says_why_it_costs_nothing_finite():
+    found = forecast(table((20, 30, 40, 40, 30, 20)))
+    plan = plan_run("verl", train_groups=100, gen_groups=99, max_rounds=1)
+    pool = trainer_answer(found, plan)["pool"]
+    assert pool["answers_per_useful_group"] is None
+    assert pool["reason"] == "no step trains on a usable group"
+
+
+def test_no_limit_on_batches_is_not_called_a_limit():
+    found = forecast(table((200, 300, 400, 400, 300, 200)))
+    answer = trainer_answer(found, plan_run("verl", max_rounds=0))
+    assert "raises" not in answer["at_limit"]
+    once = trainer_answer(found, plan_run("trl"))
+    assert once["safe"]["reason"] == "this trainer looks at one batch a step"
+
+
 # --- refusals and small sets ---
 
 
@@ -323,7 +351,9 @@ def test_the_widest_keep_rule_holds_more_than_the_kept_set_and_less_than_all(spe
     ("ms-swift", {"steps": 0}, "steps is too small"),
     ("ms-swift", {"max_rounds": 0}, "max-rounds is too small"),
     ("ms-swift", {"gen_groups": 200}, "as many groups as it trains on"),
-    ("trl", {"max_rounds": 3}, "no limit on batches"),
+    ("trl", {"max_rounds": 3}, "one batch a step"),
+    ("slime", {"redraw": "all"}, "replaces single groups"),
+    ("ms-swift", {"max_rounds": 1000}, "max-rounds is too large"),
     ("verl", {"redraw": "never"}, "unknown redraw"),
 ])  # fmt: skip
 def test_a_plan_that_cannot_be_is_refused_in_one_line(name, stated, words):

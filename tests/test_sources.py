@@ -12,6 +12,7 @@ from difficulty.schema import Question, SetAside, question_id
 from difficulty.sources import find_dataset, load_questions
 from difficulty.sources.columns import find_columns
 from difficulty.sources.counts_table import read_counts_table
+from difficulty.sources.dataset import READERS
 from difficulty.sources.few_shot import read_few_shot
 
 
@@ -242,6 +243,19 @@ def test_few_shot_turns_alternate_and_end_with_an_answer(write_rows):
         read_few_shot(write_rows([{"role": "user", "content": "q"}]))
 
 
+def test_two_columns_of_one_name_are_refused(tmp_path):
+    (tmp_path / "c.csv").write_text("num_samples,num_correct,num_samples\n5,0,8\n")
+    names = ["num_samples", "num_correct", "num_correct"]
+    twice = pa.Table.from_arrays([pa.array([5])] * 3, names=names)
+    pq.write_table(twice, tmp_path / "c.parquet")
+    for name, doubled in (("c.csv", "num_samples"), ("c.parquet", "num_correct")):
+        words = f"{name} has two columns named '{doubled}'"
+        with pytest.raises(InputError, match=words):
+            read_counts_table(tmp_path / name)
+        with pytest.raises(InputError, match=words):
+            list(READERS[(tmp_path / name).suffix](tmp_path / name))
+
+
 def test_a_table_of_counts_is_read_from_csv_and_parquet(tmp_path):
     (tmp_path / "c.csv").write_text("num_samples,num_correct,num_questions\n5,0,3\n5,5,4\n")
     counts = {"num_samples": [5, 5], "num_correct": [0, 5], "num_questions": [3, 4]}
@@ -252,7 +266,7 @@ def test_a_table_of_counts_is_read_from_csv_and_parquet(tmp_path):
     with pytest.raises(InputError, match="lacks column num_correct: found num_samples"):
         read_counts_table(tmp_path / "bad.csv")
     (tmp_path / "text.csv").write_text("num_samples,num_correct\n5,many\n")
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="text.csv: num_correct cannot .* row 0 .* 'many'"):
         read_counts_table(tmp_path / "text.csv")
 
 

@@ -16,7 +16,7 @@ from difficulty.acr.safety import (
     least_rounds,
     widest_keep,
 )
-from difficulty.acr.trainers import Plan
+from difficulty.acr.trainers import NEVER_FAILS, Plan
 from difficulty.errors import SettingsError
 
 HEADLINE = (
@@ -59,11 +59,12 @@ def trainer_answer(
     outlooks.setdefault("kept", unknown(0, "no question is kept"))
     kept = outlooks["kept"]
     trainer = plan.trainer
+    unlimited = trainer.kind == "rounds" and plan.max_rounds is None
     return {
         "name": trainer.name,
         **{name: getattr(kept, name) for name in HEADLINE},
         "set": "kept",
-        "at_limit": trainer.at_limit,
+        "at_limit": NEVER_FAILS if unlimited else trainer.at_limit,
         "metric": f"{trainer.metric}: {trainer.metric_says}" if trainer.metric else None,
         "metric_expected": kept.metric_expected,
         "train_groups": plan.train_groups,
@@ -98,7 +99,12 @@ def _safe(found: Forecast, plan: Plan, sets: dict[str, Candidate]) -> dict[str, 
     """What would make all steps fill with a chance of at least ``SAFE``."""
     if plan.trainer.kind != "rounds" or plan.max_rounds is None:
         nothing = dict.fromkeys(("keep", "max_rounds", "group_size"))
-        return {"target": SAFE, **nothing, "reason": "this run has no limit on batches"}
+        why = (
+            "this trainer looks at one batch a step"
+            if plan.trainer.kind == "once"
+            else "this run has no limit on batches"
+        )
+        return {"target": SAFE, **nothing, "reason": why}
     ratios = {name: one.acr / max(_plain(found, name), 1e-9) for name, one in sets.items()}
     drawable = {
         name: one for name, one in sets.items() if one.questions.num_questions >= plan.gen_groups

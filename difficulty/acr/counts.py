@@ -17,6 +17,10 @@ MAX_CLASSES, MAX_K = 160, 100
 question: enough for every k from 1 to 16 mixed, or for k up to 100 alone."""
 LADDER = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32)
 """The k that are kept, besides the most common one, where there are more classes."""
+MOST_SAMPLES = 10**9
+"""Of one question; more could not be told apart in 64 bits, (k, c) being one number there."""
+MOST_EXACT = 2.0**53
+"""Whole numbers above it are no longer exact in floating point."""
 
 Column = Sequence[Any] | NDArray[Any]
 """Numbers, one a row; any sequence that numpy can read."""
@@ -160,9 +164,17 @@ class Counts:
                     f"rows and {name} {len(getattr(self, name))}. Give one value a row"
                 )
         _refuse(self.num_samples < 1, "num_samples below 1", self.num_samples)
+        _refuse(
+            self.num_samples > MOST_SAMPLES, f"num_samples above {MOST_SAMPLES:,}", self.num_samples
+        )
         excess = self.num_correct > self.num_samples
         _refuse(excess, "num_correct above num_samples", self.num_correct)
-        if not self.num_questions.sum():
+        total = self.num_questions.sum(dtype=np.float64)
+        if total > MOST_EXACT:
+            raise InputError(
+                f"num_questions add up to more than can be counted: {total:.3g}. Correct the rows"
+            )
+        if not total:
             raise InputError("no question to forecast from: 0 found. Give at least one")
 
     @classmethod
@@ -225,10 +237,11 @@ def whole_numbers(name: str, column: Column) -> Ints:
         ) from None
     if values.ndim != 1:
         raise InputError(f"{name} is no column: shape {values.shape} found. Give one value a row")
-    _refuse(~np.isfinite(values), f"{name} missing", values)
+    _refuse(np.isnan(values), f"{name} missing", values)
+    _refuse(np.isinf(values), f"{name} infinite", values)
     _refuse(values < 0, f"{name} negative", values)
     _refuse(values != np.floor(values), f"{name} not a whole number", values)
-    _refuse(values > 2.0**53, f"{name} too large to be exact", values)
+    _refuse(values > MOST_EXACT, f"{name} too large to be exact", values)
     return values.astype(np.int64)
 
 

@@ -159,8 +159,12 @@ def _warnings(
     classes: Classes, kept: Estimate | None, plans: tuple[Plan, ...], fit: Fit
 ) -> tuple[str, ...]:
     texts = []
-    if kept is not None and kept.identified_high - kept.identified_low > WIDE:
-        texts.append(_wide_text(kept, plans))
+    if kept is None:
+        texts.append(_nothing_kept(classes))
+    elif kept.identified_high - kept.identified_low > WIDE:
+        texts.append(_wide_text(classes, kept, plans))
+    if (classes.num_samples == 1).all():
+        texts.append("one answer a question says next to nothing of collapse: draw k = 5 or more")
     if fit.p_value is not None and fit.p_value <= POOR_FIT:
         texts.append(
             f"poor fit of the counts with k = {fit.num_samples}: p = {fit.p_value:.2f}. Answers "
@@ -176,10 +180,19 @@ def _warnings(
     return tuple(texts)
 
 
-def _wide_text(kept: Estimate, plans: tuple[Plan, ...]) -> str:
+def _nothing_kept(classes: Classes) -> str:
+    most = int(classes.num_samples.max())
+    why = ": one answer cannot be both right and wrong" if most == 1 else ""
+    return f"no question is kept{why}: the filtered set has no forecast"
+
+
+def _wide_text(classes: Classes, kept: Estimate, plans: tuple[Plan, ...]) -> str:
     width = kept.identified_high - kept.identified_low
+    counts = "these counts leave"
+    if classes.fixed_k is not None:
+        counts = f"k = {plans[0].num_samples} leaves"
     text = (
-        f"kept set: k = {plans[0].num_samples} leaves its collapse rate open between "
+        f"kept set: {counts} its collapse rate open between "
         f"{kept.identified_low:.2f} and {kept.identified_high:.2f} (width {width:.2f}), however "
         "many questions there are"
     )
@@ -187,7 +200,7 @@ def _wide_text(kept: Estimate, plans: tuple[Plan, ...]) -> str:
         if plan.identified_width < SETTLED:
             open_ = math.ceil(plan.identified_width * 1000) / 1000
             return (
-                f"{text}. k = {plan.num_samples} would leave {open_:.3f} open, for "
-                f"{plan.extra_answers:,} more answers"
+                f"{text}. Exact counts at k = {plan.num_samples} would leave {open_:.3f} open for "
+                f"the same questions: {plan.extra_answers:,} more answers"
             )
     return f"{text}. None of the greater k that were looked at leaves less than {SETTLED} open"

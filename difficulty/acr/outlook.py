@@ -110,8 +110,14 @@ def outlook(candidate: Candidate, plan: Plan) -> Outlook:
         answers_per_useful_group=_finite(answers / useful) if useful > 0 else None,
         metric_expected=_finite(belief.mean(_column(steps, "reading"))) if reads else None,
         epochs=_finite(batches * plan.gen_groups * plan.steps / number),
-        reason=None if math.isfinite(batches) else "hardly any group may be usable: no finite mean",
+        reason=_why_null(batches, useful),
     )
+
+
+def _why_null(batches: float, useful: float) -> str | None:
+    if not math.isfinite(batches):
+        return "hardly any group may be usable: no finite mean"
+    return None if useful > 0 else "no step trains on a usable group"
 
 
 def unknown(num_questions: int, reason: str) -> Outlook:

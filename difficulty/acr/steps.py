@@ -10,10 +10,14 @@ from difficulty.acr.collapse import Floats
 from difficulty.acr.fills import FAR, QuestionSet, draws_of, moments, usable_groups
 from difficulty.acr.trainers import Plan
 
+NOTHING = 1e-15
+"""A chance below it is rounding."""
 ENOUGH = 1e-9
 """Where there is no limit on batches, the chance of needing one more that is left out."""
 MOST_ROUNDS = 2000
 """Batches a step from which on it is taken never to fill."""
+FEW_MORE = 12.0
+"""Roots of the groups needed by which a set must be larger for its end to be out of reach."""
 EXACT_ROUNDS = 64
 """Beyond so many batches their number is taken from a normal law."""
 
@@ -50,7 +54,13 @@ def fill_chance(questions: QuestionSet, plan: Plan) -> float:
 
 def failures(questions: QuestionSet, plan: Plan, rounds: int) -> Floats:
     """(rounds,) chance that the first 1, 2, ... batches do not hold enough usable groups."""
-    return np.array([_failure(questions, plan, number) for number in range(1, rounds + 1)])
+    found = np.zeros(rounds)
+    for number in range(rounds):
+        found[number] = _failure(questions, plan, number + 1)
+        # More batches never hold fewer usable groups.
+        if found[number] < NOTHING:
+            break
+    return found
 
 
 def _failure(questions: QuestionSet, plan: Plan, rounds: int) -> float:
@@ -143,12 +153,35 @@ def _later_rounds(questions: QuestionSet, plan: Plan) -> float:
 def _replacing(questions: QuestionSet, plan: Plan) -> Step:
     share = questions.mean
     groups = plan.train_groups / max(share, 1e-300)
+    if plan.trainer.one_pass and groups + FEW_MORE * groups**0.5 > questions.num_questions:
+        return _one_pass(questions, plan)
     if groups > MOST_ROUNDS * plan.gen_groups:
         groups = float("inf")
     return Step(
         fills=1.0 if np.isfinite(groups) else 0.0,
         batches=groups / plan.gen_groups,
         useful=float(plan.train_groups),
+        reading=_reading(plan, questions, groups / plan.gen_groups),
+    )
+
+
+def _one_pass(questions: QuestionSet, plan: Plan) -> Step:
+    """A step that may come to the end of its set: all questions drawn once, or as many as it needs.
+
+    The means take the number of groups needed for its mean, which is less than one group off.
+    """
+    number = questions.num_questions
+    draws = draws_of(1, groups=number, num_questions=number, redraw="fresh")
+    count = usable_groups(questions, draws)
+    fails = count.below(plan.train_groups)
+    short = count.mean_below(plan.train_groups)
+    groups = fails * number + (1.0 - fails) * min(
+        plan.train_groups / max(questions.mean, 1e-300), number
+    )
+    return Step(
+        fills=1.0 - fails,
+        batches=groups / plan.gen_groups,
+        useful=short + plan.train_groups * (1.0 - fails),
         reading=_reading(plan, questions, groups / plan.gen_groups),
     )
 

@@ -18,6 +18,8 @@ TRAIN_GROUPS = 96
 """Groups a step where neither the user nor the trainer's documents say: the medical-exam study's
 768 answers in groups of 8."""
 STEPS = 100
+MOST_ROUNDS = 100
+"""Batches a step that are forecast at most; no trainer's default is above 30."""
 
 Kind = Literal["rounds", "replace", "once"]
 Reading = Literal["after_sampling", "raw", "batches", "rejected", "passed", "none"]
@@ -45,6 +47,8 @@ class Trainer:
     """Batches generated after the last one that is looked at, in a step that fails."""
     stops: bool = False
     """A step that fails ends the run."""
+    one_pass: bool = False
+    """A step takes no question twice: it ends where the set does."""
     tests: Literal["sum", "accuracy"] = "sum"
     """Whose spread decides about a group: the sum of all rewards, or correctness alone."""
     floored: bool = False
@@ -55,7 +59,7 @@ class Trainer:
     at_limit: str
 
 
-_DROPS = "never fails: goes on until the batch is full"
+NEVER_FAILS = "never fails: goes on until the batch is full"
 TRAINERS: dict[str, Trainer] = {
     trainer.name: trainer
     for trainer in (
@@ -144,20 +148,21 @@ TRAINERS: dict[str, Trainer] = {
             reading="rejected",
             metric="training/filter_groups/evicted_samples",
             metric_says="groups thrown away a step for equal rewards",
-            at_limit=f"{_DROPS}, two groups for each rejected one; those still running then are "
-            "finished and thrown away (up to a batch more). Tests the reward's sum unless "
+            at_limit=f"{NEVER_FAILS}, two groups for each rejected one; those still running then "
+            "are finished and thrown away (up to a batch more). Tests the reward's sum unless "
             "filter_groups.metric is acc",
         ),
         Trainer(
             name="openrlhf",
             kind="replace",
+            one_pass=True,
             tests="accuracy",
             own_batches=True,
             reading="passed",
             metric="dynamic_filtering_pass_rate",
             metric_says="100 x answers a group x share of usable groups: divide by the group size",
-            at_limit="replaces each rejected question until the questions run out; keeps groups "
-            "whose mean score lies strictly inside the range",
+            at_limit="replaces each rejected question until the questions run out, then trains on "
+            "a smaller batch; keeps groups whose mean score lies strictly inside the range",
         ),
         Trainer(
             name="slime",
@@ -165,18 +170,18 @@ TRAINERS: dict[str, Trainer] = {
             reading="rejected",
             metric="rollout/dynamic_filter/drop_zero_std_*",
             metric_says="groups dropped a step, one metric a reward value; add them up",
-            at_limit=f"{_DROPS}; groups that finish early, with short answers, come first",
+            at_limit=f"{NEVER_FAILS}; groups that finish early, with short answers, come first",
         ),
         Trainer(
             name="areal",
             kind="replace",
-            at_limit=f"{_DROPS} with a filter of yours; with dynamic_bs=true it stops at the batch "
-            "size and trains on fewer groups",
+            at_limit=f"{NEVER_FAILS} with a filter of yours; with dynamic_bs=true it stops at the "
+            "batch size and trains on fewer groups",
         ),
         Trainer(
             name="prime-rl",
             kind="replace",
-            at_limit=f"{_DROPS}; 10 batches in a row without one usable group end the run",
+            at_limit=f"{NEVER_FAILS}; 10 batches in a row without one usable group end the run",
         ),
     )
 }
@@ -275,10 +280,17 @@ def _refuse_foreign(
     if trainer.kind != "rounds":
         for option, value in (("max-rounds", max_rounds), ("redraw", redraw)):
             if value is not None:
-                raise SettingsError(
-                    f"{trainer.name} has no limit on batches: found --{option} {value}. "
-                    "Leave it out"
+                how = (
+                    "looks at one batch a step, whatever it holds"
+                    if trainer.kind == "once"
+                    else "replaces single groups, not batches, without a limit"
                 )
+                raise SettingsError(f"{trainer.name} {how}: found --{option} {value}. Leave it out")
+    if max_rounds is not None and max_rounds > MOST_ROUNDS:
+        raise SettingsError(
+            f"max-rounds is too large: {max_rounds}. Use at most {MOST_ROUNDS}"
+            + (", or 0 for no limit" if trainer.name == "verl" else "")
+        )
     if max_rounds is not None and max_rounds < 1 and trainer.name != "verl":
         raise SettingsError(
             f"max-rounds is too small: {max_rounds}. {trainer.name} looks at 1 batch or more"

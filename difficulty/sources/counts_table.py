@@ -28,7 +28,14 @@ def read_counts_table(path: Path) -> Counts:
         )
     if not path.is_file():
         raise InputError(f"table of counts is missing: {path}. Check the path")
-    return _summed(path) or _row_by_row(path)
+    found = _summed(path)
+    if found is not None:
+        return found
+    try:
+        return _row_by_row(path)
+    except InputError as error:
+        text = str(error)
+        raise InputError(text if str(path) in text else f"{path}: {text}") from error
 
 
 def _summed(path: Path) -> Counts | None:
@@ -41,6 +48,8 @@ def _summed(path: Path) -> Counts | None:
     parts = []
     try:
         for batch in _batches(path):
+            if len(set(batch.schema.names)) < len(batch.schema.names):
+                return None
             names = [name for name in KEYS if name in batch.schema.names]
             plain = [batch.column(name) for name in names]
             whole = all(pa.types.is_integer(column.type) for column in plain[:2])
@@ -112,10 +121,10 @@ def _row_by_row(path: Path) -> Counts:
 
 
 def _whole(value: Any) -> Any:
-    """Numbers from CSV text; what is no number is handed on for ``Counts`` to refuse."""
+    """Numbers from CSV text; what is no number is handed on as it is for ``Counts`` to refuse."""
     if not isinstance(value, str):
         return value
     try:
         return float(value)
     except ValueError:
-        return None
+        return value

@@ -10,7 +10,7 @@ import csv
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -143,10 +143,18 @@ def read_csv(path: Path) -> Iterator[RawRow]:
     csv.field_size_limit(CSV_FIELD_LIMIT)
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
         try:
-            for number, row in enumerate(csv.DictReader(file)):
+            rows = csv.DictReader(file)
+            _refuse_doubled(path, rows.fieldnames or ())
+            for number, row in enumerate(rows):
                 yield _csv_row(number, row)
         except csv.Error as error:
             raise InputError(f"{path} is not valid CSV: {error}. Correct it") from error
+
+
+def _refuse_doubled(path: Path, names: Sequence[str]) -> None:
+    doubled = next((name for name in names if list(names).count(name) > 1), None)
+    if doubled is not None:
+        raise InputError(f"{path} has two columns named {doubled!r}. Rename or remove one")
 
 
 def _csv_row(number: int, row: dict[str | None, Any]) -> RawRow:
@@ -168,6 +176,7 @@ def read_parquet(path: Path) -> Iterator[RawRow]:
 
     try:
         with pq.ParquetFile(path) as table:
+            _refuse_doubled(path, table.schema_arrow.names)
             numbers = itertools.count()
             for batch in table.iter_batches(READ_ROWS):
                 yield from (_arrow_row(next(numbers), batch, at) for at in range(batch.num_rows))
