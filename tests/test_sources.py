@@ -243,6 +243,11 @@ def test_few_shot_turns_alternate_and_end_with_an_answer(write_rows):
         read_few_shot(write_rows([{"role": "user", "content": "q"}]))
 
 
+def test_unnamed_columns_do_no_harm(tmp_path):
+    (tmp_path / "c.csv").write_text("num_samples,num_correct,,\n5,0,,\n5,5,,\n")
+    assert read_counts_table(tmp_path / "c.csv").num_correct.tolist() == [0, 5]
+
+
 def test_two_columns_of_one_name_are_refused(tmp_path):
     (tmp_path / "c.csv").write_text("num_samples,num_correct,num_samples\n5,0,8\n")
     names = ["num_samples", "num_correct", "num_correct"]

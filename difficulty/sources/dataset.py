@@ -152,7 +152,8 @@ def read_csv(path: Path) -> Iterator[RawRow]:
 
 
 def _refuse_doubled(path: Path, names: Sequence[str]) -> None:
-    doubled = next((name for name in names if list(names).count(name) > 1), None)
+    """Unnamed columns, as spreadsheets leave them, are nobody's and may be several."""
+    doubled = next((name for name in names if name and list(names).count(name) > 1), None)
     if doubled is not None:
         raise InputError(f"{path} has two columns named {doubled!r}. Rename or remove one")
 
