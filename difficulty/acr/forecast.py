@@ -183,7 +183,7 @@ def _warnings(
 def _nothing_kept(classes: Classes) -> str:
     most = int(classes.num_samples.max())
     why = ": one answer cannot be both right and wrong" if most == 1 else ""
-    return f"no question is kept{why}: the filtered set has no forecast"
+    return f"no question is kept{why}: there is no training set, and no forecast of one"
 
 
 def _wide_text(classes: Classes, kept: Estimate, plans: tuple[Plan, ...]) -> str:

@@ -18,7 +18,7 @@ TRAIN_GROUPS = 96
 """Groups a step where neither the user nor the trainer's documents say: the medical-exam study's
 768 answers in groups of 8."""
 STEPS = 100
-MOST_ROUNDS = 100
+MOST_STATED_ROUNDS = 100
 """Batches a step that are forecast at most; no trainer's default is above 30."""
 
 Kind = Literal["rounds", "replace", "once"]
@@ -286,9 +286,9 @@ def _refuse_foreign(
                     else "replaces single groups, not batches, without a limit"
                 )
                 raise SettingsError(f"{trainer.name} {how}: found --{option} {value}. Leave it out")
-    if max_rounds is not None and max_rounds > MOST_ROUNDS:
+    if max_rounds is not None and max_rounds > MOST_STATED_ROUNDS:
         raise SettingsError(
-            f"max-rounds is too large: {max_rounds}. Use at most {MOST_ROUNDS}"
+            f"max-rounds is too large: {max_rounds}. Use at most {MOST_STATED_ROUNDS}"
             + (", or 0 for no limit" if trainer.name == "verl" else "")
         )
     if max_rounds is not None and max_rounds < 1 and trainer.name != "verl":

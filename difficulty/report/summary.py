@@ -338,6 +338,7 @@ def _warnings(
                 f"{count.share:.0%} of the questions are {level} ({meaning}); most of a run on the "
                 "whole set would teach this model nothing"
             )
-    if num_kept == 0:
+    # Where the rules themselves keep none, the forecast says so.
+    if num_kept == 0 and forecast["kept"]["num_by_rules"]:
         texts.append("no question was kept: there is no training set")
     return [*texts, *forecast.get("warnings", [])]
