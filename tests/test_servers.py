@@ -9,11 +9,12 @@ from conftest import make_spec
 
 from difficulty.errors import ServerError
 from difficulty.run_spec import ServerSpec
-from difficulty.sampling import local_servers, servers
+from difficulty.sampling import local_servers, server_log, servers
+from difficulty.sampling.allowance import Allowance
 from difficulty.sampling.servers import Machine
 
-BOX = Machine(num_gpus=8, num_cores=64, memory_gib=512)
-LAPTOP = Machine(num_gpus=0, num_cores=8, memory_gib=16)
+BOX = Machine(num_gpus=8, num_cores=64)
+LAPTOP = Machine(num_gpus=0, num_cores=8)
 
 
 def spec_of(model="org/model", **server):
@@ -44,6 +45,7 @@ def test_the_command_binds_loopback_and_takes_no_defaults_from_the_model():
         port=1,
         machine=BOX,
         chance=5,
+        allowance=Allowance(),
     )
     text = " ".join(command)
     assert "--host 127.0.0.1" in text
@@ -55,13 +57,15 @@ def test_the_command_binds_loopback_and_takes_no_defaults_from_the_model():
 
 
 def test_without_a_gpu_the_engine_runs_eager_in_float32():
-    text = " ".join(servers.server_command(spec_of(), port=1, machine=LAPTOP, chance=5))
+    text = " ".join(
+        servers.server_command(spec_of(), port=1, machine=LAPTOP, chance=5, allowance=Allowance())
+    )
     assert "--dtype float32 --enforce-eager" in text
 
 
 def test_started_servers_send_nothing_home_and_never_see_our_key():
     assert environment(spec_of(), 0, BOX)["VLLM_NO_USAGE_STATS"] == "1"
-    handed_on = local_servers.without_our_key({"DIFFICULTY_API_KEY": "x", "PATH": "/bin"})
+    handed_on = servers.inherited_environment({"DIFFICULTY_API_KEY": "x", "PATH": "/bin"})
     assert handed_on == {"PATH": "/bin"}
 
 
@@ -106,61 +110,130 @@ def test_a_machine_without_the_engine_is_told_what_to_do(monkeypatch):
 
 def test_weights_that_do_not_fit_are_refused_with_the_size_that_does(tmp_path, monkeypatch):
     monkeypatch.setattr(servers, "weights_gib", lambda model: 140.0)
-    box = Machine(num_gpus=8, num_cores=64, memory_gib=512, gpu_memory_gib=80.0)
+    box = Machine(num_gpus=8, num_cores=64, gpu_memory_gib=80.0)
     monkeypatch.setattr(servers, "engine_installed", lambda: True)
     with pytest.raises(ServerError, match="weights take 140 GiB. Use --tensor-parallel-size 2"):
         servers.check_before_start(spec_of(), box)
     servers.check_before_start(spec_of(tensor_parallel_size=2), box)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB\n", True),
-        ("ValueError: No available memory for the cache blocks.\n", True),
-        ("ValueError: unknown architecture\n", False),
-    ],
+OUT_OF_MEMORY = (
+    "ValueError: Available memory on node 0 (5.0/7.46 GiB) on kv cache allocation is less than "
+    "requested memory for kv ({cache} GiB). Decrease --kv-cache-memory-bytes"
 )
-def test_running_out_of_memory_is_told_from_other_ends(tmp_path, text, expected):
-    log = tmp_path / "server.log"
-    log.write_text(text)
-    assert servers.ran_out_of_memory(log) is expected
-    assert servers.ran_out_of_memory(tmp_path / "none") is False
-
-
-def test_each_step_back_takes_less_of_the_gpu_and_fewer_at_once():
-    assert servers.step_back_arguments(0) == []
-    assert servers.step_back_arguments(1) == [
-        "--gpu-memory-utilization", "0.80", "--max-num-seqs", "128",
-    ]  # fmt: skip
-    assert servers.step_back_arguments(2)[1::2] == ["0.70", "64"]
-
-
-DYING_ENGINE = """
+SMALL_NODE = f"""
 import sys, time
-if "--gpu-memory-utilization" not in sys.argv:
-    sys.exit("torch.OutOfMemoryError: CUDA out of memory.")
+cache = int(sys.argv[sys.argv.index("--kv-cache-memory-bytes") + 1])
+if cache > 5 * 2**30:
+    sys.exit({OUT_OF_MEMORY!r}.format(cache=round(cache / 2**30, 2)))
+print(" ".join(sys.argv), flush=True)
+time.sleep(600)
+"""
+KILLED_ABOVE_1_GIB = """
+import os, signal, sys, time
+if int(sys.argv[sys.argv.index("--kv-cache-memory-bytes") + 1]) > 2**30:
+    os.kill(os.getpid(), signal.SIGKILL)
 print(" ".join(sys.argv), flush=True)
 time.sleep(600)
 """
 
 
-def test_a_server_that_runs_out_of_memory_is_started_again_with_less(tmp_path, monkeypatch):
-    """The engine itself is a stand-in: it dies as vLLM does on a GPU that is too small."""
-    said = []
-    command = [sys.executable, "-c", DYING_ENGINE]
-    monkeypatch.setattr(local_servers, "server_command", lambda *_, **__: list(command))
+@pytest.fixture
+def engine(monkeypatch):
+    """Servers run a stand-in's code in the engine's place; its arguments are the allowance's."""
+
+    def put(code):
+        monkeypatch.setattr(
+            local_servers,
+            "server_command",
+            lambda *_, allowance, **__: [sys.executable, "-c", code, *allowance.arguments()],
+        )
+
+    monkeypatch.setattr(local_servers, "this_machine", lambda: Machine(num_gpus=0, num_cores=2))
     monkeypatch.setattr(local_servers, "check_before_start", lambda *_: None)
     monkeypatch.setattr(
         local_servers.LocalServer, "look",
-        lambda server: setattr(server, "ready", not server.dead and server.log.stat().st_size > 0),
+        lambda server: setattr(server, "ready", not server.dead and b"-c" in written(server)),
     )  # fmt: skip
+    return put
+
+
+def written(server):
+    """What this start has added to its log."""
+    return server.log.read_bytes()[server.log_begin :]
+
+
+def test_a_server_that_runs_out_of_memory_is_started_again_with_what_there_is(
+    tmp_path, monkeypatch, engine
+):
+    engine(SMALL_NODE)
+    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "64")
+    said = []
     with local_servers.running_local_servers(spec_of(), tmp_path, say=said.append) as running:
         (server,) = running.servers
-        assert "--gpu-memory-utilization 0.80" in server.log.read_text()
-        assert server.restarts == 1
-    assert any("ran out of memory" in line and "trying with less" in line for line in said)
+        assert f"--kv-cache-memory-bytes {int(0.9 * 5 * 2**30)}" in server.log.read_text()
+        assert (server.starts, server.restarts) == (2, 0)
+    assert (
+        "vLLM server 0 asked for a cache of 64.0 GiB (VLLM_CPU_KVCACHE_SPACE=64), but node 0 has "
+        "5.00 GiB left; trying with 4.50 GiB"
+    ) in said
     assert server.dead
+
+
+def test_a_server_that_is_killed_while_starting_is_given_less(tmp_path, monkeypatch, engine):
+    """A cgroup kills without a word, and the guard's own end hides the signal."""
+    engine(KILLED_ABOVE_1_GIB)
+    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "4")
+    said = []
+    with local_servers.running_local_servers(spec_of(), tmp_path, say=said.append) as running:
+        assert running.servers[0].allowance.cache == 2**30
+    lines = [line for line in said if "was killed while starting" in line]
+    assert [line.rpartition(" with ")[2] for line in lines] == ["2.00 GiB", "1.00 GiB"]
+
+
+def test_an_engine_that_is_killed_however_little_it_is_given_ends_in_one_line(
+    tmp_path, monkeypatch, engine
+):
+    engine("import os; os.kill(os.getpid(), 9)")
+    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
+    with (
+        pytest.raises(ServerError, match="too little memory for the engine: it ran out even with"),
+        local_servers.running_local_servers(spec_of(), tmp_path, say=print),
+    ):
+        pass
+
+
+def test_the_log_of_an_earlier_night_does_not_shrink_a_server_that_ends_for_another_reason(
+    tmp_path, monkeypatch, engine
+):
+    engine("import sys; sys.exit('KeyError: x')")
+    (tmp_path / "server-0.log").write_text(OUT_OF_MEMORY.format(cache=5))
+    with (
+        pytest.raises(ServerError, match="stopped while starting: KeyError: x. Its whole log"),
+        local_servers.running_local_servers(spec_of(), tmp_path, say=print),
+    ):
+        pass
+
+
+def test_a_running_server_that_dies_of_memory_comes_back_with_less(tmp_path, monkeypatch, engine):
+    engine(SMALL_NODE)
+    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "4")
+    said = []
+    with local_servers.running_local_servers(spec_of(), tmp_path, say=said.append) as running:
+        (server,) = running.servers
+        os.killpg(server.process.pid, signal.SIGKILL)
+        server.process.wait()
+        with server.log.open("a") as log:
+            log.write("RuntimeError: DefaultCPUAllocator: can't allocate memory\n")
+        wait_until(lambda: not running.mend() and running.addresses())
+        assert server.allowance.cache == 2 * 2**30
+        assert server.restarts == 0
+    assert "ran out of memory with a cache of 4.00 GiB" in said[-1]
+
+
+def test_the_engine_never_sees_the_variable_that_would_override_us():
+    kept = servers.inherited_environment({"VLLM_CPU_KVCACHE_SPACE": "64", "PATH": "/bin"})
+    assert kept == {"PATH": "/bin"}
 
 
 def test_idle_gpus_are_mentioned_with_the_option_that_uses_them():
@@ -180,12 +253,12 @@ def test_the_last_error_of_a_log_is_what_a_person_sees(tmp_path):
         "vllm.v1.engine.exceptions.EngineDeadError: see the root cause above\n"
         'INFO: "POST /v1/chat/completions" 500 Internal Server Error\n'
     )
-    assert servers.last_words(log) == "RuntimeError: head_dim=16 is not supported"
+    assert server_log.last_words(log) == "RuntimeError: head_dim=16 is not supported"
     log.write_text(
         "pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig\n"
         "  Value error, max_model_len (999999) is greater than 512 [type=value_error]\n"
     )
-    assert servers.last_words(log).startswith("Value error, max_model_len (999999)")
+    assert server_log.last_words(log).startswith("Value error, max_model_len (999999)")
 
 
 PARENT = """

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import itertools
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,11 +18,16 @@ from pathlib import Path
 
 from difficulty import store
 from difficulty.run_spec import RunSpec
+from difficulty.sampling.model_shape import BLOCK_TOKENS
+from difficulty.sampling.owed import owed_questions
 
 SPEED_FILE = "speed.json"
 RATE_KNOWN_S = 60.0
 LEAST_MEASURED_S = 5.0
 """A shorter start says nothing about the speed of a run."""
+PROMPTS_LOOKED_AT = 200
+BYTES_A_TOKEN = 3
+"""Of English as of Japanese text, about; only the size of a cache goes by it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +126,17 @@ def estimate(run: store.RunFolder, spec: RunSpec, total: int) -> str:
         f"{folder.name} ({speed.date}: {speed.tokens_per_second:,.0f} tokens/s a server, "
         f"{speed.tokens_per_sample:,.0f} tokens an answer{_other_limit(speed, limit)})"
     )
+
+
+def tokens_in_flight(run: store.RunFolder, spec: RunSpec, *, requests: int) -> int:
+    """Tokens whose cache a server needs when it works on ``requests`` requests at once.
+
+    The answers of a request share its prompt's full blocks and have a last one each.
+    """
+    asked = list(itertools.islice(owed_questions(run, spec), PROMPTS_LOOKED_AT))
+    texts = (turn["content"] for question in asked for turn in question.messages)
+    prompt = sum(len(text.encode()) for text in texts) // (BYTES_A_TOKEN * max(1, len(asked)))
+    return requests * (prompt + spec.sampling.k * (spec.sampling.max_tokens + BLOCK_TOKENS))
 
 
 def _other_limit(speed: Speed, limit: int) -> str:

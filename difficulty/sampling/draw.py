@@ -13,7 +13,7 @@ from difficulty.errors import DifficultyError, RunError, ServerError
 from difficulty.run_spec import RunSpec, settings_through
 from difficulty.sampling import protocol
 from difficulty.sampling.client import Client, Progress
-from difficulty.sampling.cost import CostTeller, estimate, save_speed, speed_of
+from difficulty.sampling.cost import CostTeller, estimate, save_speed, speed_of, tokens_in_flight
 from difficulty.sampling.identity import model_identity, require_same_model
 from difficulty.sampling.journal import Journal, seal
 from difficulty.sampling.local_servers import running_local_servers
@@ -67,11 +67,13 @@ def open_servers(
         urls = dict.fromkeys(map(protocol.normal_url, spec.server.endpoints))
         yield GivenServers(given=tuple(Address(url=url) for url in urls))
         return
+    tokens = tokens_in_flight(run, spec, requests=requests_in_flight(spec))
     if spec.server.ray is not None:
-        with running_ray_servers(spec, run.logs, address=spec.server.ray, say=say) as on_ray:
+        address = spec.server.ray
+        with running_ray_servers(spec, run.logs, address=address, tokens=tokens, say=say) as on_ray:
             yield on_ray
         return
-    with running_local_servers(spec, run.logs, say=say) as servers:
+    with running_local_servers(spec, run.logs, tokens=tokens, say=say) as servers:
         yield servers
 
 

@@ -7,6 +7,7 @@ signal reaches the command and all its workers.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -23,6 +24,9 @@ def main() -> None:
     parent_gone = threading.Event()
     threading.Thread(target=_wait_for_parent, args=(parent_gone, command), daemon=True).start()
     code = command.wait()
+    if code < 0:  # a killed process leaves no word in the log, and our own code is lost below
+        with contextlib.suppress(OSError):  # nobody may be there to read it
+            os.write(1, f"ended by signal {-code}\n".encode())
     if parent_gone.is_set() or code != 0:
         _clear_group()
     sys.exit(code)

@@ -10,23 +10,28 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from difficulty.errors import ServerError
 from difficulty.run_spec import RunSpec
-from difficulty.sampling.protocol import API_KEY_VARIABLE
+from difficulty.sampling.allowance import (
+    Allowance,
+    step_back,
+    step_back_words,
+    too_long_words,
+)
+from difficulty.sampling.server_log import context_too_long, last_words, log_size, out_of_memory
 from difficulty.sampling.server_set import Address
 from difficulty.sampling.servers import (
     Machine,
     check_before_start,
     first_token,
     idle_gpus_hint,
-    last_words,
-    ran_out_of_memory,
+    inherited_environment,
+    server_allowance,
     server_command,
     server_environment,
-    step_back_arguments,
     this_machine,
     usable_cores,
     visible_gpus,
@@ -36,7 +41,6 @@ START_TIMEOUT_S = 1800.0
 """Large models take many minutes to load; a server that dies is noticed at once."""
 POLL_S = 0.5
 STOP_TIMEOUT_S = 15.0
-MAX_STEPS_BACK = 2
 MAX_RESTARTS = 3
 """Of one server in a run: an engine that dies again and again will not get better."""
 
@@ -44,14 +48,23 @@ MAX_RESTARTS = 3
 class LocalServer:
     """One server on this machine, under a guard that ends it when we are gone."""
 
-    def __init__(self, spec: RunSpec, *, number: int, machine: Machine, logs: Path) -> None:
+    def __init__(
+        self,
+        spec: RunSpec,
+        *,
+        number: int,
+        machine: Machine,
+        logs: Path,
+        allowance: Allowance,
+    ) -> None:
         self.spec = spec
         self.number = number
         self.machine = machine
         self.logs = logs
+        self.allowance = allowance
+        self.starts = 0
         self.restarts = 0
-        self.steps_back = 0
-        """How often it was given less memory."""
+        """Starts after it had ended for another reason than memory."""
         self.ready = False
         self.start()
 
@@ -60,13 +73,17 @@ class LocalServer:
         port = _free_port()
         self.ready = False
         self.address = Address(url=f"http://127.0.0.1:{port}/v1")
-        again = f"-restart-{self.restarts}" if self.restarts else ""
+        again = f"-restart-{self.starts}" if self.starts else ""
+        self.starts += 1
         self.log = self.logs / f"server-{self.number}{again}.log"
-        chance = secrets.randbits(31)
-        command = [
-            *server_command(self.spec, port=port, machine=self.machine, chance=chance),
-            *step_back_arguments(self.steps_back),
-        ]
+        self.log_begin = log_size(self.log)
+        command = server_command(
+            self.spec,
+            port=port,
+            machine=self.machine,
+            chance=secrets.randbits(31),
+            allowance=self.allowance,
+        )
         environment = server_environment(
             self.spec,
             number=self.number,
@@ -80,7 +97,7 @@ class LocalServer:
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={**without_our_key(os.environ), **environment},
+                env={**inherited_environment(os.environ), **environment},
                 start_new_session=True,
             )
 
@@ -99,11 +116,20 @@ class LocalServer:
             self.ready = first_token(self.address, self.spec.sampling)
 
     def restart(self) -> None:
-        """Start again after it ended, with less memory if it ran out of it."""
+        """Start again after it ended."""
         self.stop()
         self.restarts += 1
-        self.steps_back += ran_out_of_memory(self.log)
         self.start()
+
+    def start_with(self, allowance: Allowance) -> None:
+        """Start again with less memory."""
+        self.stop()
+        self.allowance = allowance
+        self.start()
+
+    def last_words(self) -> str:
+        """Why its last start ended."""
+        return last_words(self.log, self.log_begin)
 
     def stop(self) -> None:
         """End the server and everything it started."""
@@ -120,14 +146,28 @@ class LocalServer:
 class LocalServers:
     """The servers of a run on this machine."""
 
-    def __init__(self, spec: RunSpec, *, logs: Path, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, spec: RunSpec, *, logs: Path, tokens: int | None, say: Callable[[str], None]
+    ) -> None:
         self.say = say
         machine = this_machine()
         check_before_start(spec, machine)
         logs.mkdir(parents=True, exist_ok=True)
-        self.servers: list[LocalServer] = []
-        for number in range(spec.server.servers):
-            self.servers.append(LocalServer(spec, number=number, machine=machine, logs=logs))
+        allowances = [  # all of them before the first server takes anything
+            server_allowance(
+                spec,
+                model=spec.sampling.model,
+                number=number,
+                machine=machine,
+                cores=usable_cores(),
+                tokens=tokens,
+            )
+            for number in range(spec.server.servers)
+        ]
+        self.servers = [
+            LocalServer(spec, number=number, machine=machine, logs=logs, allowance=allowance)
+            for number, allowance in enumerate(allowances)
+        ]
         self.num_gpus = min(
             machine.num_gpus, spec.server.servers * spec.server.tensor_parallel_size
         )
@@ -153,11 +193,9 @@ class LocalServers:
         begin = time.monotonic()
         while len(self.addresses()) < len(self.servers):
             for server in self.servers:
-                if server.dead and self._step_back(server):
-                    continue
-                if server.dead:
+                if server.dead and not self._step_back(server):
                     raise ServerError(
-                        f"the vLLM server stopped while starting: {last_words(server.log)}. "
+                        f"the vLLM server stopped while starting: {server.last_words()}. "
                         f"Its whole log: {server.log}"
                     )
                 server.look()
@@ -170,25 +208,45 @@ class LocalServers:
         self.say(f"servers answer after {time.monotonic() - begin:.0f} s")
 
     def _step_back(self, server: LocalServer) -> bool:
-        """Try a server that ran out of memory while starting with less; false if that is done."""
-        if not ran_out_of_memory(server.log) or server.steps_back >= MAX_STEPS_BACK:
+        """Start a server that ran out of memory again with less; false if it ended otherwise.
+
+        Raises:
+            ServerError: with less it could not hold one sequence of the model's context.
+        """
+        too_long = context_too_long(server.log, server.log_begin)
+        if too_long is not None:
+            raise ServerError(f"{too_long_words(too_long)}. Its log: {server.log}")
+        end = out_of_memory(server.log, server.log_begin, starting=not server.ready)
+        if end is None:
             return False
-        self.say(f"a vLLM server ran out of memory ({last_words(server.log)}); trying with less")
-        server.restart()
+        waiting = [node for each in self.servers if not each.ready for node in each.allowance.nodes]
+        less = step_back(server.allowance, end, waiting)
+        self.say(f"vLLM server {server.number} {step_back_words(server.allowance, less, end)}")
+        server.start_with(less)
         return True
 
     def mend(self) -> bool:
         """Restart servers that ended, each a bounded number of times; is one coming?"""
         for server in self.servers:
             if server.dead and server.restarts < MAX_RESTARTS:
-                self.say(
-                    f"a vLLM server ended ({last_words(server.log)}); restart "
-                    f"{server.restarts + 1} of {MAX_RESTARTS}"
-                )
-                server.restart()
+                self._replace(server)
             with contextlib.suppress(ServerError):
                 server.look()
         return any(not server.dead and not server.ready for server in self.servers)
+
+    def _replace(self, server: LocalServer) -> None:
+        try:
+            if self._step_back(server):
+                return
+        except ServerError as error:
+            server.restarts = MAX_RESTARTS
+            self.say(f"vLLM server {server.number} is given up: {error}")
+            return
+        self.say(
+            f"a vLLM server ended ({server.last_words()}); restart "
+            f"{server.restarts + 1} of {MAX_RESTARTS}"
+        )
+        server.restart()
 
     def stop(self) -> None:
         """End them all."""
@@ -198,24 +256,21 @@ class LocalServers:
 
 @contextlib.contextmanager
 def running_local_servers(
-    spec: RunSpec, logs: Path, *, say: Callable[[str], None]
+    spec: RunSpec, logs: Path, *, tokens: int | None = None, say: Callable[[str], None]
 ) -> Iterator[LocalServers]:
     """Start the servers that the settings ask for; end them afterwards, however we leave.
+
+    ``tokens``: tokens in flight to a server at the most, if known; its cache need hold no more.
 
     Raises:
         ServerError: the engine is missing or did not come up; carries the server's own last words.
     """
-    servers = LocalServers(spec, logs=logs, say=say)
+    servers = LocalServers(spec, logs=logs, tokens=tokens, say=say)
     try:
         servers.wait()
         yield servers
     finally:
         servers.stop()
-
-
-def without_our_key(environment: Mapping[str, str]) -> dict[str, str]:
-    """A started server needs no key of the user's, and must not print one."""
-    return {key: value for key, value in environment.items() if key != API_KEY_VARIABLE}
 
 
 def _free_port() -> int:

@@ -128,8 +128,11 @@ class Placed:
         ray.util.remove_placement_group(self.group)
 
 
-def place(spec: RunSpec, one: Resources) -> Placed:
-    """Ask Ray for an actor on one node; a lost one comes back on another, a few times."""
+def place(spec: RunSpec, one: Resources, *, tokens: int | None) -> Placed:
+    """Ask Ray for an actor on one node; a lost one comes back on another, a few times.
+
+    ``tokens``: tokens in flight at the most, as the actor's server needs to know.
+    """
     from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
     ray = ray_module()
@@ -147,6 +150,6 @@ def place(spec: RunSpec, one: Resources) -> Placed:
                 group, placement_group_bundle_index=0
             ),
         )
-        .remote(spec, model, int(one.get("GPU", 0)))
+        .remote(spec, model, int(one.get("GPU", 0)), tokens)
     )
     return Placed(actor=actor, group=group)

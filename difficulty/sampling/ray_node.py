@@ -20,12 +20,15 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from difficulty.run_spec import RunSpec
-from difficulty.sampling.local_servers import STOP_TIMEOUT_S, without_our_key
+from difficulty.sampling.allowance import Allowance
+from difficulty.sampling.local_servers import STOP_TIMEOUT_S
 from difficulty.sampling.server_set import Address
 from difficulty.sampling.servers import (
     QUIET_ENVIRONMENT,
     Machine,
     check_before_start,
+    inherited_environment,
+    server_allowance,
     server_command,
     server_environment,
     this_machine,
@@ -43,6 +46,8 @@ class Started:
     address: Address
     node: str
     """Ray's identifier of its node."""
+    allowance: Allowance
+    """Memory that it was given there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,13 +81,15 @@ class NodeServer:
     Its log is a file without a name, so nothing is left on the node: the driver fetches it.
     """
 
-    def __init__(self, spec: RunSpec, model: str, num_gpus: int) -> None:
-        self.spec, self.model, self.num_gpus = spec, model, num_gpus
+    def __init__(self, spec: RunSpec, model: str, num_gpus: int, tokens: int | None) -> None:
+        self.spec, self.model, self.num_gpus, self.tokens = spec, model, num_gpus, tokens
         self.process: subprocess.Popen[bytes] | None = None
         self.log = tempfile.TemporaryFile()  # noqa: SIM115
 
-    def start(self, index: int, count: int) -> Started:
+    def start(self, index: int, count: int, allowance: Allowance | None) -> Started:
         """Start the server, which is number ``index`` of ``count`` on this machine.
+
+        ``allowance``: less memory than at its last start here; None measures what there is.
 
         Raises:
             ServerError: this node has no engine, or not the model folder.
@@ -91,15 +98,26 @@ class NodeServer:
         self.stop()
         machine = dataclasses.replace(this_machine(), num_gpus=self.num_gpus)
         check_before_start(with_model(with_servers(self.spec, 1), self.model), machine)
+        given = allowance or server_allowance(
+            with_servers(self.spec, count),
+            model=self.model,
+            number=index,
+            machine=machine,
+            cores=usable_cores(),
+            tokens=self.tokens,
+        )
         host: str = ray.util.get_node_ip_address()
         port, key = free_port(host), secrets.token_urlsafe(32)
-        command = node_command(self.spec, self.model, host=host, port=port, machine=machine)
+        command = node_command(
+            self.spec, self.model, host=host, port=port, machine=machine, allowance=given
+        )
         environment = node_environment(self.spec, index=index, count=count, machine=machine)
         self.log = tempfile.TemporaryFile()  # noqa: SIM115
         self.process = start_guarded(command, {**environment, "VLLM_API_KEY": key}, self.log)
         name = f"[{host}]" if ":" in host else host
         address = Address(url=f"http://{name}:{port}/v1", api_key=key)
-        return Started(address=address, node=ray.get_runtime_context().get_node_id())
+        node = ray.get_runtime_context().get_node_id()
+        return Started(address=address, node=node, allowance=given)
 
     def report(self, offset: int) -> Report:
         """How the server is doing, and its log from ``offset`` bytes on."""
@@ -135,7 +153,7 @@ def start_guarded(
         stdin=subprocess.PIPE,
         stdout=log,
         stderr=subprocess.STDOUT,
-        env={**without_our_key(os.environ), **environment},
+        env={**inherited_environment(os.environ), **environment},
         start_new_session=True,
     )
 
@@ -150,13 +168,17 @@ def with_model(spec: RunSpec, model: str) -> RunSpec:
     return dataclasses.replace(spec, sampling=dataclasses.replace(spec.sampling, model=model))
 
 
-def node_command(spec: RunSpec, model: str, *, host: str, port: int, machine: Machine) -> list[str]:
+def node_command(
+    spec: RunSpec, model: str, *, host: str, port: int, machine: Machine, allowance: Allowance
+) -> list[str]:
     """The command of one server, bound to its node's address.
 
     ``model`` is the folder's absolute path; it is served under the name that the user gave.
     """
     chance = secrets.randbits(31)
-    command = server_command(spec, port=port, machine=machine, chance=chance, host=host)
+    command = server_command(
+        spec, port=port, machine=machine, chance=chance, allowance=allowance, host=host
+    )
     command[command.index("--model") + 1] = model
     return command
 

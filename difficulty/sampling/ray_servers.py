@@ -16,11 +16,18 @@ from typing import Any
 from difficulty.errors import ServerError
 from difficulty.run_spec import RunSpec, SamplingSpec
 from difficulty.sampling import ray_cluster
+from difficulty.sampling.allowance import (
+    Allowance,
+    step_back,
+    step_back_words,
+    too_long_words,
+)
 from difficulty.sampling.local_servers import MAX_RESTARTS, START_TIMEOUT_S
 from difficulty.sampling.ray_cluster import Placed
 from difficulty.sampling.ray_node import Report, Started, one_line, ray_module
+from difficulty.sampling.server_log import context_too_long, last_words, out_of_memory
 from difficulty.sampling.server_set import Address
-from difficulty.sampling.servers import first_token, last_words
+from difficulty.sampling.servers import first_token
 
 PLACE_TIMEOUT_S = 600.0
 """Without a place for so long, a server is no longer waited for (autoscalers take minutes)."""
@@ -49,6 +56,10 @@ class RayServer:
     """Bytes of its log that are here."""
     deaths: int = 0
     given_up: bool = False
+    allowance: Allowance | None = None
+    """Less memory for its next start on this node; None: what the node has."""
+    steps_back: int = 0
+    """Starts that only were told less memory."""
 
     @property
     def loading(self) -> bool:
@@ -68,6 +79,11 @@ class RayServer:
         self.log.write_bytes(b"")
         self.started, self.offset, self.deaths = started, 0, 0
         self.starts += 1
+        self.since = time.monotonic()
+
+    def withdraw(self) -> None:
+        """Note that it is gone: it waits for a place and a new start."""
+        self.started, self.answers, self.starting = None, False, None
         self.since = time.monotonic()
 
     def keep_log(self, part: bytes) -> None:
@@ -135,6 +151,7 @@ class RayServers:
             self._hear(asked[call], call)
         for server in asked.values():
             if server.started and server.started.node not in nodes:
+                server.allowance = None  # another node has other memory
                 self._lose(server, "its node left the cluster")
 
     def _hear(self, server: RayServer, call: Any) -> None:
@@ -154,6 +171,7 @@ class RayServers:
             self._lose(server, f"its actor does not answer ({type(error).__name__})")
             return
         if not report.started:
+            server.allowance = None
             self._lose(server, "Ray restarted its actor")
         elif report.code is not None:
             self._fail(server, last_words(server.log))
@@ -168,7 +186,9 @@ class RayServers:
             if host is not None:
                 beside = [number for number, other in hosts.items() if other == host]
                 start = server.placed.actor.start
-                server.starting = start.remote(beside.index(server.number), len(beside))
+                server.starting = start.remote(
+                    beside.index(server.number), len(beside), server.allowance
+                )
 
     def _collect(self, server: RayServer) -> None:
         ray = ray_module()
@@ -183,7 +203,7 @@ class RayServers:
         except ray.exceptions.RayActorError as error:
             server.deaths += isinstance(error, ray.exceptions.ActorDiedError)
             if error.actor_init_failed or server.deaths >= DEAD_AFTER:
-                server.starts = MAX_RESTARTS + 1
+                server.starts = server.steps_back + MAX_RESTARTS + 1
                 cause = str(error).strip().splitlines()[-1]
                 self._fail(server, f"Ray has no actor for it: {one_line(cause)}")
 
@@ -203,6 +223,17 @@ class RayServers:
             self.say(f"server {server.number} answers again at {server.started.address.url}")
 
     def _fail(self, server: RayServer, why: str) -> None:
+        """Its engine ended: start it again with less memory if that was it, else as it was.
+
+        Raises:
+            ServerError: none has answered yet, and it is no want of memory that less would mend.
+        """
+        try:
+            if self._step_back(server):
+                return
+        except ServerError as error:
+            server.starts = server.steps_back + MAX_RESTARTS + 1
+            why = str(error)
         if not self.begun:
             raise ServerError(
                 f"vLLM server {server.number} on Ray stopped while starting: {why}. "
@@ -210,12 +241,39 @@ class RayServers:
             )
         self._lose(server, why)
 
+    def _step_back(self, server: RayServer) -> bool:
+        """Let a server that ran out of memory start again with less; false if it ended otherwise.
+
+        Raises:
+            ServerError: with less it could not hold one sequence of the model's context.
+        """
+        if server.started is None:
+            return False
+        too_long = context_too_long(server.log)
+        if too_long is not None:
+            raise ServerError(too_long_words(too_long))
+        end = out_of_memory(server.log, starting=not server.answers)
+        if end is None:
+            return False
+        before = server.started.allowance
+        waiting = [
+            node
+            for each in self.servers
+            if each.started and not each.answers and each.started.node == server.started.node
+            for node in each.started.allowance.nodes
+        ]
+        server.allowance = step_back(before, end, waiting)
+        self.say(f"vLLM server {server.number} {step_back_words(before, server.allowance, end)}")
+        server.withdraw()
+        server.steps_back += 1
+        return True
+
     def _lose(self, server: RayServer, why: str) -> None:
         """Withdraw its address; it waits for a place and a new start, if any are left."""
-        server.started, server.answers, server.starting = None, False, None
-        server.since = time.monotonic()
-        server.given_up = server.starts > MAX_RESTARTS
-        then = "given up" if server.given_up else f"restart {server.starts} of {MAX_RESTARTS}"
+        server.withdraw()
+        restarts = server.starts - server.steps_back
+        server.given_up = restarts > MAX_RESTARTS
+        then = "given up" if server.given_up else f"restart {restarts} of {MAX_RESTARTS}"
         self.say(f"server {server.number} is lost ({why}); {then}. Log: {server.log}")
 
 
@@ -226,9 +284,16 @@ def _idle(server: RayServer) -> bool:
 
 @contextlib.contextmanager
 def running_ray_servers(
-    spec: RunSpec, logs: Path, *, address: str, say: Callable[[str], None]
+    spec: RunSpec,
+    logs: Path,
+    *,
+    address: str,
+    tokens: int | None = None,
+    say: Callable[[str], None],
 ) -> Iterator[RayServers]:
     """Start the servers on a Ray cluster; hand them out when they answer; end them afterwards.
+
+    ``tokens``: tokens in flight to a server at the most, if known; its cache need hold no more.
 
     Raises:
         ServerError: Ray or its cluster is missing, no node is large enough, or a server did not
@@ -238,14 +303,14 @@ def running_ray_servers(
         logs.mkdir(parents=True, exist_ok=True)
         running = RayServers(sampling=spec.sampling, say=say)
         try:
-            _place_all(running, spec, logs)
+            _place_all(running, spec, logs, tokens)
             _wait_for_start(running)
             yield running
         finally:
             running.close()
 
 
-def _place_all(running: RayServers, spec: RunSpec, logs: Path) -> None:
+def _place_all(running: RayServers, spec: RunSpec, logs: Path, tokens: int | None) -> None:
     nodes = [node["Resources"] for node in ray_cluster.living_nodes()]
     one = ray_cluster.bundle(spec, has_gpus=any(node.get("GPU", 0) >= 1 for node in nodes))
     places, count = ray_cluster.num_places(nodes, one), spec.server.servers
@@ -255,7 +320,8 @@ def _place_all(running: RayServers, spec: RunSpec, logs: Path) -> None:
     if places < count:
         running.say(f"the Ray cluster holds {places} of {count} servers; others wait for nodes")
     for number in range(count):
-        placed, log = ray_cluster.place(spec, one), logs / f"server-{number}.log"
+        placed = ray_cluster.place(spec, one, tokens=tokens)
+        log = logs / f"server-{number}.log"
         running.servers.append(
             RayServer(number=number, placed=placed, log=log, since=time.monotonic())
         )

@@ -1,4 +1,4 @@
-"""What a vLLM server is started with, what is checked before, what its log says after."""
+"""What a vLLM server is started with, and what is checked before."""
 
 from __future__ import annotations
 
@@ -6,19 +6,26 @@ import importlib.util
 import json
 import math
 import os
-import re
 import shutil
 import subprocess
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 
 from difficulty.errors import ServerError
 from difficulty.run_spec import RunSpec, SamplingSpec
-from difficulty.sampling.protocol import headers
+from difficulty.sampling.allowance import (
+    CACHE_VARIABLE,
+    Allowance,
+    cpu_allowance,
+    gpu_allowance,
+)
+from difficulty.sampling.engine_memory import node_of_core
+from difficulty.sampling.protocol import API_KEY_VARIABLE, headers
 from difficulty.sampling.server_set import Address
 
 QUIET_ENVIRONMENT = {
@@ -34,18 +41,15 @@ class Machine:
 
     num_gpus: int
     num_cores: int
-    memory_gib: float
     gpu_memory_gib: float | None = None
     """Of the smallest GPU; null where there is none or it does not say."""
 
 
 def this_machine() -> Machine:
-    """GPUs (as nvidia-smi or CUDA_VISIBLE_DEVICES tell), usable cores, memory."""
-    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    """GPUs (as nvidia-smi or CUDA_VISIBLE_DEVICES tell) and usable cores."""
     return Machine(
         num_gpus=len(visible_gpus()),
         num_cores=len(usable_cores()),
-        memory_gib=pages / 2**30,
         gpu_memory_gib=_smallest_gpu_gib(),
     )
 
@@ -90,21 +94,14 @@ def engine_installed() -> bool:
     return importlib.util.find_spec("vllm") is not None
 
 
-def step_back_arguments(steps: int) -> list[str]:
-    """Less memory after an engine ran out of it: a smaller share of the GPU, fewer at once."""
-    if steps == 0:
-        return []
-    share = 0.9 - 0.1 * steps
-    return ["--gpu-memory-utilization", f"{share:.2f}", "--max-num-seqs", str(256 >> steps)]
-
-
-def ran_out_of_memory(log: Path) -> bool:
-    """Does a server's log say that it ended for want of memory?"""
-    return OUT_OF_MEMORY.search(_tail(log)) is not None
-
-
 def server_command(
-    spec: RunSpec, *, port: int, machine: Machine, chance: int, host: str = "127.0.0.1"
+    spec: RunSpec,
+    *,
+    port: int,
+    machine: Machine,
+    chance: int,
+    allowance: Allowance,
+    host: str = "127.0.0.1",
 ) -> list[str]:
     """The command line of one vLLM server, bound to loopback unless asked.
 
@@ -128,29 +125,60 @@ def server_command(
             # vLLM 0.32 on a CPU dies when it cuts a seeded prompt into chunks: it rewinds the
             # request's generator, and CPU generators know no offset.
             command += ["--no-enable-chunked-prefill"]
-    return [*command, *server.vllm_args]
+    return [*command, *server.vllm_args, *allowance.arguments()]
+
+
+def rank_cores(spec: RunSpec, cores: list[int]) -> list[list[list[int]]]:
+    """For each server, for each of its ranks, the cores it is bound to."""
+    size, count = spec.server.tensor_parallel_size, spec.server.servers
+    share = max(1, len(cores) // (count * size))
+    groups = [cores[(rank * share) % len(cores) :][:share] for rank in range(count * size)]
+    return [groups[number * size : (number + 1) * size] for number in range(count)]
 
 
 def server_environment(
     spec: RunSpec, *, number: int, machine: Machine, gpus: list[str], cores: list[int]
 ) -> dict[str, str]:
     """What server ``number`` (from 0) gets on top of ours: its own GPUs, or its own cores."""
-    size, count = spec.server.tensor_parallel_size, spec.server.servers
+    size = spec.server.tensor_parallel_size
     if machine.num_gpus > 0:
         mine = gpus[number * size : (number + 1) * size]
         return {**QUIET_ENVIRONMENT, "CUDA_VISIBLE_DEVICES": ",".join(mine)}
-    ranks = count * size
-    share = max(1, len(cores) // ranks)
-    groups = [
-        cores[(rank * share) % len(cores) :][:share]
-        for rank in range(number * size, (number + 1) * size)
-    ]
-    cache_gib = max(1, min(8, int(machine.memory_gib / (4 * count))))
-    return {
-        **QUIET_ENVIRONMENT,
-        "VLLM_CPU_OMP_THREADS_BIND": "|".join(",".join(map(str, group)) for group in groups),
-        "VLLM_CPU_KVCACHE_SPACE": os.environ.get("VLLM_CPU_KVCACHE_SPACE", str(cache_gib)),
-    }
+    groups = rank_cores(spec, cores)[number]
+    binds = "|".join(",".join(map(str, group)) for group in groups)
+    return {**QUIET_ENVIRONMENT, "VLLM_CPU_OMP_THREADS_BIND": binds}
+
+
+def server_allowance(
+    spec: RunSpec,
+    *,
+    model: str,
+    number: int,
+    machine: Machine,
+    cores: list[int],
+    tokens: int | None,
+) -> Allowance:
+    """The memory that server ``number`` (from 0) may take of this machine.
+
+    ``tokens``: tokens in flight at the most; their cache is all that the run needs.
+
+    Raises:
+        ServerError: the user's own setting of the cache is no number.
+    """
+    if machine.num_gpus > 0:
+        return gpu_allowance(spec)
+    layout = [[node_of_core(group[0]) for group in groups] for groups in rank_cores(spec, cores)]
+    return cpu_allowance(spec, model=model, layout=layout, number=number, tokens=tokens)
+
+
+def inherited_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Ours as a started server gets it.
+
+    It needs no key of the user's, and must not print one; the size of its cache is an argument,
+    which the variable would override.
+    """
+    dropped = (API_KEY_VARIABLE, CACHE_VARIABLE)
+    return {key: value for key, value in environment.items() if key not in dropped}
 
 
 def check_before_start(spec: RunSpec, machine: Machine) -> None:
@@ -260,37 +288,3 @@ def first_token(address: Address, sampling: SamplingSpec) -> bool:
         ) from error
     except (OSError, HTTPException):
         return False
-
-
-EXCEPTION = re.compile(r"(?:^|\] |\) )((?:\w+\.)*\w*(?:Error|Exception): .+)")
-OUT_OF_MEMORY = re.compile(r"out of memory|No available memory for the cache", re.IGNORECASE)
-LOG_TAIL = 500_000
-
-
-def _tail(log: Path) -> str:
-    """The end of a log; empty if there is none."""
-    try:
-        with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - LOG_TAIL))
-            return file.read().decode("utf-8", "replace")
-    except OSError:
-        return ""
-
-
-def last_words(log: Path) -> str:
-    """Why a server ended, from its log: the first exception, else the last line.
-
-    The first one is the cause; those after it only say that the engine is dead.
-    """
-    lines = [line.strip() for line in _tail(log).splitlines()]
-    lines = [line for line in lines if line and " WARNING " not in line]
-    for number, line in enumerate(lines):
-        found = EXCEPTION.search(line)
-        if found:
-            in_next_line = "validation error" in line and number + 1 < len(lines)
-            return _cut(lines[number + 1] if in_next_line else found[1])
-    return _cut(lines[-1] if lines else "it printed nothing")
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= 300 else line[:297] + "..."
