@@ -248,6 +248,17 @@ def test_a_size_that_is_no_number_is_refused_before_the_engine_starts(words, env
         ("RuntimeError: Failed core proc(s): {'EngineCore_0': 1}\n", None),
         ("Fatal Python error: Segmentation fault\nFailed core proc(s): {}\n", None),
         ("ended by signal 11\n", None),
+        (
+            "(EngineCore pid=9) ERROR 11-30 [core.py:1510] RuntimeError: Insufficient space in /dev/shm\n"
+            "RuntimeError: Engine core initialization failed. Failed core proc(s): {}\n",
+            None,
+        ),
+        (
+            "(pid=1) WARNING limit may cause errors like `OSError: [Errno 24] Too many`.\n"
+            "ERROR Worker proc VllmWorker-0 died unexpectedly (exit code: None), shutting down\n"
+            "(EngineCore pid=9) ERROR 11-30 [core.py:1510] RuntimeError: cancelled\n",
+            OutOfMemory(killed=True),
+        ),
         ("ValueError: unknown architecture\n", None),
         ("", None),
     ],

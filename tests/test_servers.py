@@ -3,6 +3,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 from conftest import make_spec
@@ -93,6 +94,16 @@ def test_a_tensor_parallel_size_that_does_not_divide_the_heads_is_refused(tmp_pa
         ServerError, match="2 does not divide the model's 9 attention heads. Use one of 1, 3, 9"
     ):
         servers.check_before_start(spec_of(str(tmp_path), tensor_parallel_size=2), LAPTOP)
+
+
+def test_a_container_with_too_little_shared_memory_is_refused_before_the_engine_dies(monkeypatch):
+    monkeypatch.setattr(servers, "engine_installed", lambda: True)
+    monkeypatch.setattr(servers.shutil, "disk_usage", lambda path: SimpleNamespace(free=64 * 2**20))
+    with pytest.raises(ServerError, match="64 MiB are free, it asks for 240 MiB. .*--shm-size=1g"):
+        servers.check_before_start(spec_of(), LAPTOP)
+    servers.check_before_start(spec_of(), BOX)  # one GPU is driven without a queue
+    with pytest.raises(ServerError, match="/dev/shm"):
+        servers.check_before_start(spec_of(tensor_parallel_size=2), BOX)
 
 
 @pytest.mark.parametrize("model", ["/nowhere/model", "./model", "a/b/c"])

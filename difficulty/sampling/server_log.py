@@ -77,8 +77,16 @@ def out_of_memory(log: Path, since: int = 0, *, starting: bool = True) -> OutOfM
         )
     if SHORT_OF_MEMORY.search(text):
         return OutOfMemory(nothing_left="No available memory for the cache" in text)
-    killed = starting and KILLED.search(text) and not CRASHED.search(text)
-    return OutOfMemory(killed=True) if killed else None
+    return OutOfMemory(killed=True) if starting and _killed(text) else None
+
+
+def _killed(text: str) -> bool:
+    """Was a process killed, and not the answer to an exception that the log names before?"""
+    found = KILLED.search(text)
+    if found is None or CRASHED.search(text):
+        return False
+    before = text[: found.start()].splitlines()[:-1]
+    return not any(EXCEPTION.search(line) for line in before if " WARNING " not in line)
 
 
 def context_too_long(log: Path, since: int = 0) -> TooLong | None:

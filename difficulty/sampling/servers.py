@@ -33,6 +33,9 @@ QUIET_ENVIRONMENT = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "DO_NOT_TRACK": "1",
 }
+SHARED_MEMORY = "/dev/shm"
+SHARED_MEMORY_BYTES = 240 * 2**20
+"""vLLM's message queue to a rank: 10 chunks of 24 MiB. Docker gives a container 64 MiB."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,6 +209,25 @@ def check_before_start(spec: RunSpec, machine: Machine) -> None:
         )
     _check_model_folder(spec.sampling.model, size)
     _check_weights_fit(spec, machine)
+    if machine.num_gpus == 0 or size > 1:
+        problem = shared_memory_problem()
+        if problem is not None:
+            raise ServerError(problem)
+
+
+def shared_memory_problem() -> str | None:
+    """What is wrong with /dev/shm, over which an engine talks with its ranks; None: nothing."""
+    try:
+        free = shutil.disk_usage(SHARED_MEMORY).free
+    except OSError:
+        return None  # vLLM skips its own check too
+    if free >= SHARED_MEMORY_BYTES:
+        return None
+    return (
+        f"{SHARED_MEMORY} is too small for the engine: {free >> 20} MiB are free, it asks for "
+        f"{SHARED_MEMORY_BYTES >> 20} MiB. In a container start it with --shm-size=1g; elsewhere "
+        f"run mount -o remount,size=1g {SHARED_MEMORY}"
+    )
 
 
 def weights_gib(model: str) -> float | None:
