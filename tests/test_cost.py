@@ -9,6 +9,7 @@ from difficulty.run_spec import ServerSpec
 from difficulty.sampling import cost
 from difficulty.sampling.client import Progress
 from difficulty.sampling.draw import _note
+from difficulty.sources.load import load_questions
 from difficulty.store import RunFolder
 
 
@@ -129,3 +130,14 @@ def test_no_speed_and_no_shares_are_shown_before_the_first_answer():
     shown = _note(Progress(questions=2, samples=10, tokens=50, truncated=1), 5.0)
     assert shown == "2 questions, 10 tokens/s, truncated 10%, failed 0%, "
     assert "tokens/s" not in _note(Progress(questions=1, samples=1, failed=1), 5.0)
+
+
+def test_tokens_in_flight_count_a_prompt_once_and_each_answer_with_a_block_of_its_own(
+    tmp_path, write_rows
+):
+    """What a server's cache has to hold: prompts of 90 bytes are 30 tokens, about."""
+    questions = write_rows([{"question": f"{n:02}" + "x" * 88, "answer": "1"} for n in range(9)])
+    spec = make_spec(questions, sampling={"k": 4, "max_tokens": 100})
+    run = RunFolder(tmp_path / "run")
+    load_questions(run, spec)
+    assert cost.tokens_in_flight(run, spec, requests=2) == 2 * (30 + 4 * (100 + 128))
