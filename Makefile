@@ -5,6 +5,8 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 STAGES := profile sample grade bucket select forecast export report
 demo test test-trainers validate-forecast: export HF_HUB_OFFLINE = 1
+# Another project's packages must not leak in from the shell that make is started from.
+unexport PYTHONPATH PYTHONHOME PYTHONSAFEPATH
 
 .PHONY: help setup model demo test test-trainers check bench fuzz validate-forecast clean $(STAGES)
 
@@ -14,8 +16,8 @@ help: ## list the targets
 
 setup: $(READY) ## make .venv with the package and the engine that fits this machine
 
-$(READY): pyproject.toml pipelines/setup.sh pipelines/engine-cpu.txt
-	bash pipelines/setup.sh
+$(READY): pyproject.toml pipelines/setup.sh pipelines/set_up.py pipelines/engine-cpu.txt
+	@bash pipelines/setup.sh
 	@touch $@
 
 model: $(READY)
