@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 # Another project's packages must not leak in from the shell that this is started from.
 unset PYTHONPATH PYTHONHOME PYTHONSAFEPATH VIRTUAL_ENV CONDA_PREFIX
 
-NEWEST=13 # the engine's packages have wheels for Python 3.11 to 3.13
+NEWEST=14 # all packages have wheels for Python 3.11 to 3.14
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -18,7 +18,7 @@ accepts() { # does this Python ($1) have this module ($2), and is it 3.11 to 3.$
 
 on_path() { # the first Python on the path with this module ($1), 3.$2 at the newest
     local name
-    for name in python3.12 python3.11 python3.13 python3; do
+    for name in python3.12 python3.11 python3.13 python3.14 python3; do
         if accepts "$name" "$1" "$2"; then
             command -v "$name"
             return
