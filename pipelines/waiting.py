@@ -50,14 +50,18 @@ def one_line_ends() -> Iterator[None]:
         raise KeyboardInterrupt
 
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(each, interrupt)
+        if signal.getsignal(each) != signal.SIG_IGN:  # nohup
+            signal.signal(each, interrupt)
     try:
         yield
     except SetupError as error:
         say(f"error: {error}")
         sys.exit(1)
+    except OSError as error:
+        say(f"error: a file cannot be written or read: {error}. Give it rights and room, run again")
+        sys.exit(1)
     except KeyboardInterrupt:
-        say("interrupted: what pip fetched whole stays in its cache. Run the same command to go on")
+        say("interrupted. Run the same command again to go on")
         sys.exit(130)
 
 
@@ -113,7 +117,8 @@ def pip_environment(scratch: Path) -> dict[str, str]:
     elsewhere = ("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_PYTHON", "PYTHONPATH", "PYTHONHOME")
     kept = {key: value for key, value in os.environ.items() if key not in elsewhere}
     fixed = {"PIP_USER": "0", "PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    return {**kept, **fixed, "PIP_PROGRESS_BAR": "off", "TMPDIR": str(scratch.absolute())}
+    here = {"TMPDIR": str(scratch.absolute()), "PYTHONUNBUFFERED": "1", "LC_MESSAGES": "C"}
+    return {**kept, **fixed, **here, "PIP_PROGRESS_BAR": "off"}
 
 
 def run_logged(command: list[str], *, log: Path, scratch: Path, lock: int) -> int:
@@ -176,5 +181,5 @@ def failure(what: str, log: Path, start: int, code: int) -> SetupError:
     for line in last:
         say(line)
     return SetupError(
-        f"{what} failed: pip ended with {code}. Read {log}; the same command begins anew"
+        f"{what} failed: pip ended with {code}. Read {log}, then run the same command again"
     )
