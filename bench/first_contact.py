@@ -22,7 +22,6 @@ ROOT = Path(__file__).parents[1]
 ALONE = ("unshare", "-rn", "sh", "-c", 'ip link set lo up; sysctl -qw $0; exec "$@"')
 NO_IPV6 = "net.ipv6.conf.all.disable_ipv6=1"
 DEAD_PROXY = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), "http://192.0.2.1:9")
-DEBIAN = "python3-venv,make,ca-certificates,libnuma1"
 
 
 class NotHereError(Exception):
@@ -128,19 +127,6 @@ def old_pip(scratch: Path) -> tuple[Place, int]:
     return place, place.run("make", "demo")
 
 
-def uv_alone(scratch: Path) -> tuple[Place, int]:
-    """No Python on the path but uv's."""
-    need("uv")
-    tools = scratch / "bin"
-    tools.mkdir()
-    for folder in os.environ["PATH"].split(":"):
-        for path in Path(folder).glob("*"):
-            if not path.name.startswith("python") and not (tools / path.name).exists():
-                (tools / path.name).symlink_to(path)
-    place = Place(scratch)
-    return place, place.run("make", "demo", PATH=str(tools))
-
-
 def python(version: str) -> Callable[[Path], tuple[Place, int]]:
     """A Python of this version, if pyenv or the path has one."""
 
@@ -155,13 +141,14 @@ def python(version: str) -> Callable[[Path], tuple[Place, int]]:
     return situation
 
 
-def debian(suite: str) -> Callable[[Path], tuple[Place, int]]:
-    """A Debian with nothing but python3-venv, make, ca-certificates and libnuma1."""
+def debian(suite: str, python: str = "python3-venv") -> Callable[[Path], tuple[Place, int]]:
+    """A Debian with nothing but this package, make, ca-certificates and libnuma1."""
 
     def situation(scratch: Path) -> tuple[Place, int]:
-        need("debootstrap", "unshare", "chroot")
+        need("debootstrap", "unshare", "chroot", *(["uv"] if python == "python3" else []))
         root = scratch / suite
-        command = ["debootstrap", "--variant=minbase", f"--include={DEBIAN}", suite, str(root)]
+        packages = f"--include={python},make,ca-certificates,libnuma1"
+        command = ["debootstrap", "--variant=minbase", packages, suite, str(root)]
         if subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode:
             raise NotHereError("debootstrap cannot make it here")
         place = Place(scratch, f"{suite}/root/clone")
@@ -171,15 +158,19 @@ def debian(suite: str) -> Callable[[Path], tuple[Place, int]]:
                 shutil.copy(name, root / name[1:])
         if (Path.home() / ".config/pip").exists():
             shutil.copytree(Path.home() / ".config/pip", root / "root/.config/pip")
+        if python == "python3":
+            shutil.copy(str(shutil.which("uv")), root / "usr/bin/uv")
         script = (
-            'mount -t proc proc "$0/proc"; mount --rbind /dev "$0/dev"; mount --rbind /sys "$0/sys";'
+            'for kept in /dev /proc /sys; do mount --rbind "$kept" "$0$kept"; done;'
             'for kept in $KEEP; do mkdir -p "$0$kept"; mount --rbind "$kept" "$0$kept"; done;'
             'exec chroot "$0" env HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin'
             ' sh -c "cd /root/clone; make demo"'
         )
         return place, place.run("unshare", "-m", "sh", "-c", script, str(root))
 
-    situation.__doc__ = f"Debian {suite} with python3-venv, make, ca-certificates and libnuma1."
+    situation.__doc__ = f"Bare Debian {suite}: {python}, make, ca-certificates and libnuma1" + (
+        " (and uv)." if python == "python3" else "."
+    )
     return situation
 
 
@@ -189,11 +180,11 @@ SITUATIONS: dict[str, Callable[[Path], tuple[Place, int]]] = {
     "offline-incomplete": offline_and_incomplete,
     "interrupted": interrupted,
     "old-pip": old_pip,
-    "uv-alone": uv_alone,
     "python-3.12": python("3.12"),
     "python-3.13": python("3.13"),
     "python-3.14": python("3.14"),
     "debian-bookworm": debian("bookworm"),
+    "debian-bookworm-uv": debian("bookworm", "python3"),
     "debian-trixie": debian("trixie"),
 }
 
