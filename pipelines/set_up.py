@@ -49,7 +49,7 @@ TORCH = "torch==2.13.0"
 TORCH_STEP = "torch"
 INSTALLING = "Installing collected packages"
 """What pip says before it writes the first of them."""
-TOOLS = "setuptools>=77"
+SETUPTOOLS = "setuptools>=77"
 """Builds our package without a build environment of its own, which would need the network again."""
 
 
@@ -72,7 +72,7 @@ PLANS = {
         sizes="several GB to download and more on disk; not measured",
         disk_gb=25,
         steps={
-            "tools": ((TOOLS,),),
+            "setuptools": ((SETUPTOOLS,),),
             "the engine, this package and its test tools": (
                 ("--no-build-isolation", "-e", ".[cuda,demo,dev,ray]"),
             ),
@@ -83,7 +83,7 @@ PLANS = {
         sizes="0.8 GB to download, 3.2 GB on disk; 3 minutes on two cores with a fast network",
         disk_gb=5,
         steps={
-            "tools": ((*PINS, TOOLS),),
+            "setuptools": ((*PINS, SETUPTOOLS),),
             # Some indexes carry the CPU build itself; elsewhere it comes from PyTorch's own.
             # The build with CUDA works too, for 1.7 GB more to download and 3.8 GB more on disk.
             TORCH_STEP: (
@@ -110,7 +110,7 @@ PLANS = {
         sizes="about 300 MB to download, 1 GB on disk; a minute on two cores, fast network",
         disk_gb=2,
         steps={
-            "tools": ((TOOLS,),),
+            "setuptools": ((SETUPTOOLS,),),
             "this package and its test tools": (("--no-build-isolation", "-e", ".[dev]"),),
         },
     ),
@@ -264,7 +264,7 @@ def _install(name: str, tries: tuple[tuple[str, ...], ...], lock: int) -> None:
                 return
             if start == begun and NO_INDEX.search("\n".join(tail(LOG, start))):
                 break  # another index would not be reached either
-        raise failure(name, LOG, start, code)
+        raise failure(f"installing {name}", LOG, start, code)
     finally:
         if code == 0 or not any(INSTALLING in line for line in tail(LOG, begun, at_most=10**7)):
             os.sync()  # after a power cut, half-written packages must not pass for whole ones

@@ -30,7 +30,7 @@ on_path() { # the first Python on the path with this module ($1), 3.$2 at the ne
 from_uv() {
     command -v uv >/dev/null || return 1
     uv python find --system --no-project 3.12 2>/dev/null && return
-    say "no Python 3.11 to 3.$NEWEST is on the path: uv fetches 3.12 (about 35 MB)"
+    say "no Python 3.11 to 3.$NEWEST is on the path: uv fetches 3.12"
     uv python install 3.12 >&2 && uv python find --system --no-project 3.12
 }
 

@@ -154,9 +154,9 @@ def test_without_network_it_ends_in_one_line_and_keeps_what_is_there(project):
     code, err = run(project, OFFLINE)
     assert code == 1
     assert errors(err) == [
-        "error: tools failed: the package index cannot be reached (Network is unreachable). Check"
-        " the network, or the settings https_proxy and PIP_INDEX_URL, and run the same again."
-        " Log: .venv/setup.log"
+        "error: installing setuptools failed: the package index cannot be reached (Network is"
+        " unreachable). Check the network, or the settings https_proxy and PIP_INDEX_URL, and run"
+        " the same again. Log: .venv/setup.log"
     ]
     assert "anew" not in run(project)[1]
 
@@ -165,14 +165,14 @@ def test_a_failure_shows_pips_last_errors_and_the_log(project):
     code, err = run(project, "echo ERROR: no wheel for you; exit 3")
     assert code == 1
     assert "ERROR: no wheel for you" in err
-    assert "tools failed: pip ended with 3. Read .venv/setup.log" in err
+    assert "installing setuptools failed: pip ended with 3. Read .venv/setup.log" in err
     assert "no wheel for you" in (project / ".venv/setup.log").read_text()
 
 
 def test_a_full_disk_is_said(project):
     _, err = run(project, f"{WRITING}; echo OSError: [Errno 28] No space left on device; exit 1")
     assert errors(err) == [
-        "error: tools failed: the disk is full. Make room and run the same again"
+        "error: installing setuptools failed: the disk is full. Make room and run the same again"
     ]
 
 
@@ -188,7 +188,7 @@ def test_torch_comes_from_its_own_index_else_with_cuda_where_the_usual_one_has_n
 def test_no_other_torch_is_tried_where_the_index_cannot_be_reached(project):
     code, err = run(project, f"[[ $* == *torch* ]] && {{ {OFFLINE}; }}; :")
     assert code == 1
-    assert "torch failed: the package index cannot be reached" in err
+    assert "installing torch failed: the package index cannot be reached" in err
     assert len([line for line in calls(project) if "torch==" in line]) == 1
 
 
