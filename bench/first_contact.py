@@ -24,6 +24,10 @@ NO_IPV6 = "net.ipv6.conf.all.disable_ipv6=1"
 DEAD_PROXY = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), "http://192.0.2.1:9")
 
 
+Situation = Callable[[Path], tuple["Place", int]]
+"""Does its work in a scratch folder; gives the place and the exit code."""
+
+
 class NotHereError(Exception):
     """Why this machine does not allow a situation."""
 
@@ -127,7 +131,42 @@ def old_pip(scratch: Path) -> tuple[Place, int]:
     return place, place.run("make", "demo")
 
 
-def python(version: str) -> Callable[[Path], tuple[Place, int]]:
+def memory(gib: int, target: str = "demo", *, container: bool = False) -> Situation:
+    """A control group of so much memory; as in a container it is the one that is mounted."""
+
+    def situation(scratch: Path) -> tuple[Place, int]:
+        need("unshare")
+        group = memory_group(gib)
+        place = Place(scratch)
+        enter = 'echo $$ > "$0/cgroup.procs" && exec "$@"'
+        if container:
+            enter = 'echo $$ > "$0/cgroup.procs" && mount --bind "$0" "$1" && shift && exec "$@"'
+        try:
+            mount = [str(group.parent)] if container else []
+            command = ("unshare", "-m", "sh", "-c", enter, str(group), *mount, "make", target)
+            return place, place.run(*command)
+        finally:
+            group.rmdir()
+
+    where = "a container" if container else "a control group"
+    situation.__doc__ = f"{where[:1].upper()}{where[1:]} of {gib} GiB: make {target}."
+    return situation
+
+
+def memory_group(gib: int) -> Path:
+    """A new control group with that limit, of cgroup v1 or v2."""
+    v1 = Path("/sys/fs/cgroup/memory")
+    group = (v1 if v1.is_dir() else v1.parent) / f"first-contact-{os.getpid()}"
+    limit = "memory.limit_in_bytes" if v1.is_dir() else "memory.max"
+    try:
+        group.mkdir()
+        (group / limit).write_text(str(gib << 30))
+    except OSError as error:
+        raise NotHereError(f"no control group can be made ({error.strerror})") from error
+    return group
+
+
+def python(version: str) -> Situation:
     """A Python of this version, if pyenv or the path has one."""
 
     def situation(scratch: Path) -> tuple[Place, int]:
@@ -141,7 +180,7 @@ def python(version: str) -> Callable[[Path], tuple[Place, int]]:
     return situation
 
 
-def debian(suite: str, python: str = "python3-venv") -> Callable[[Path], tuple[Place, int]]:
+def debian(suite: str, python: str = "python3-venv") -> Situation:
     """A Debian with nothing but this package, make, ca-certificates and libnuma1."""
 
     def situation(scratch: Path) -> tuple[Place, int]:
@@ -174,7 +213,7 @@ def debian(suite: str, python: str = "python3-venv") -> Callable[[Path], tuple[P
     return situation
 
 
-SITUATIONS: dict[str, Callable[[Path], tuple[Place, int]]] = {
+SITUATIONS: dict[str, Situation] = {
     "foreign-shell": foreign_shell,
     "offline": offline,
     "offline-incomplete": offline_and_incomplete,
@@ -186,6 +225,10 @@ SITUATIONS: dict[str, Callable[[Path], tuple[Place, int]]] = {
     "debian-bookworm": debian("bookworm"),
     "debian-bookworm-uv": debian("bookworm", "python3"),
     "debian-trixie": debian("trixie"),
+    "memory-8": memory(8),
+    "memory-4": memory(4),
+    "container-4": memory(4, container=True),
+    "memory-8-test": memory(8, "test"),
 }
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.metadata
 import platform
 import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from difficulty.run_spec import ServerSpec
@@ -81,13 +83,26 @@ def _engine_gaps(machine: Machine, versions: Mapping[str, str | None]) -> list[s
     gaps = []
     if machine.num_gpus and versions["vllm"] is None:
         gaps.append("a GPU is here but the engine is the CPU build: run make setup on this machine")
+    gaps += _system_gaps() if machine.num_gpus == 0 else []
     problem = _import_problem()
-    if problem is not None:
-        gaps.append(f"the engine cannot be imported: {problem}. Run make clean setup")
-    if machine.num_gpus == 0 and shutil.which("lscpu") is None:
-        gaps.append("the engine needs lscpu: it is not there. Run apt-get install util-linux")
+    if problem is not None and not gaps:  # else that is the reason
+        gaps.append(f"the engine cannot be imported: {problem}. Run rm -rf .venv && make setup")
     shared = shared_memory_problem()
     return [*gaps, shared] if shared is not None else gaps
+
+
+def _system_gaps() -> list[str]:
+    """What the CPU engine takes from the system, and set-up cannot bring."""
+    gaps = []
+    try:
+        ctypes.CDLL("libnuma.so.1")
+    except OSError:
+        gaps.append("the CPU engine needs libnuma.so.1: not found. Run apt-get install libnuma1")
+    if shutil.which("lscpu") is None:
+        gaps.append("the CPU engine needs lscpu: not found. Run apt-get install util-linux")
+    if (Path(sys.prefix) / ".installing").exists():  # pipelines/set_up.py's mark
+        gaps.append("the last set-up was cut short: packages may be half-written. Run make setup")
+    return gaps
 
 
 def _import_problem() -> str | None:

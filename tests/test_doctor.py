@@ -25,7 +25,7 @@ def machine(monkeypatch):
         monkeypatch.setattr(doctor, "_version", lambda name: "1.0" if name in packages else None)
         monkeypatch.setattr(doctor, "_import_problem", lambda: None)
         monkeypatch.setattr(doctor, "shared_memory_problem", lambda: None)
-        monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/usr/bin/{name}")
+        monkeypatch.setattr(doctor, "_system_gaps", list)
         node = NodeMemory(node=0, total=64 * GIB, available=int(available * GIB))
         monkeypatch.setattr(doctor, "engine_nodes", lambda: {0: node})
         monkeypatch.setattr(
@@ -87,7 +87,8 @@ def test_an_engine_that_does_not_import_is_found_before_a_run(machine, monkeypat
     monkeypatch.setattr(doctor, "_import_problem", lambda: "RuntimeError: torchvision::nms")
     (line,) = examine()["missing"]
     assert line == (
-        "the engine cannot be imported: RuntimeError: torchvision::nms. Run make clean setup"
+        "the engine cannot be imported: RuntimeError: torchvision::nms. "
+        "Run rm -rf .venv && make setup"
     )
 
 
@@ -105,14 +106,27 @@ def test_the_last_line_of_a_failed_import_is_what_is_said(monkeypatch, done, exp
     assert doctor._import_problem() == expected
 
 
-def test_lscpu_and_shared_memory_are_looked_at_too(machine, monkeypatch):
-    examine = machine()
+def not_found(name):
+    raise OSError(name)
+
+
+def test_what_the_system_lacks_and_a_set_up_cut_short_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    monkeypatch.setattr(doctor.ctypes, "CDLL", not_found)
+    monkeypatch.setattr(doctor.sys, "prefix", str(tmp_path))
+    (tmp_path / ".installing").touch()
+    commands = [line.rpartition(". Run ")[2] for line in doctor._system_gaps()]
+    assert commands == [
+        "apt-get install libnuma1", "apt-get install util-linux", "make setup",
+    ]  # fmt: skip
+
+
+def test_shared_memory_and_the_disk_are_looked_at_too(machine, monkeypatch):
+    examine = machine()
     monkeypatch.setattr(doctor, "shared_memory_problem", servers.shared_memory_problem)
     monkeypatch.setattr(doctor.shutil, "disk_usage", lambda path: SimpleNamespace(free=64 * 2**20))
     lines = examine()["missing"]
     assert [line.partition(":")[0] for line in lines] == [
-        "the engine needs lscpu",
         "/dev/shm is too small for the engine",
         "the disk is nearly full",
     ]
