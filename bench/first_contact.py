@@ -110,7 +110,8 @@ def offline_and_incomplete(scratch: Path) -> tuple[Place, int]:
     place.run("make", "setup")
     place.run(".venv/bin/python", "-m", "pip", "uninstall", "-qy", "gguf")
     (place.folder / "pyproject.toml").touch()
-    code = place.run(*ALONE, NO_IPV6, "make", "setup")
+    no_local_index = {"PIP_CONFIG_FILE": "/dev/null", "PIP_FIND_LINKS": ""}
+    code = place.run(*ALONE, NO_IPV6, "make", "setup", **no_local_index)
     return place, 0 if code and "cannot be reached" in place.last_line() else 1
 
 
