@@ -67,7 +67,7 @@ def check_dataset(dataset: str, source: dict[str, Any], *, template: str) -> dic
         "sources": dict(Counter(each.source for each in usable).most_common()),
         "set_aside": dict(reasons.most_common()),
         "first_set_aside": aside,
-        "example": example and _example(example, columns_of(first, spec)[1], template),
+        "example": example and _example(example, columns_of(first, spec), template),
     }
 
 
