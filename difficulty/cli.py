@@ -15,7 +15,9 @@ from difficulty.cli_options import (
     ColumnOption,
     ConcurrencyOption,
     EndpointOption,
+    GoldIndexOption,
     GroupSizeOption,
+    IgnoreColumnOption,
     Json,
     KeepOption,
     LimitOption,
@@ -185,6 +187,8 @@ def profile(
         ),
     ] = None,
     column: ColumnOption = None,
+    gold_index: GoldIndexOption = None,
+    ignore_column: IgnoreColumnOption = None,
     split: SplitOption = None,
     limit: LimitOption = None,
     shard: ShardOption = None,
@@ -212,7 +216,8 @@ def profile(
     """
     overrides: Overrides = {
         "source": stated(
-            columns=as_tuple(column), split=split, limit=limit, shard=shard,
+            columns=as_tuple(column), gold_index=gold_index,
+            ignore_columns=as_tuple(ignore_column), split=split, limit=limit, shard=shard,
             system_prompt=system_prompt,
         ),
         "sampling": stated(
@@ -467,6 +472,8 @@ def report(run: RunArgument, as_json: Json = False) -> None:
 def check(
     dataset: Annotated[str, typer.Argument(metavar="DATASET", help="As for profile.")],
     column: ColumnOption = None,
+    gold_index: GoldIndexOption = None,
+    ignore_column: IgnoreColumnOption = None,
     split: SplitOption = None,
     limit: LimitOption = None,
     shard: ShardOption = None,
@@ -485,7 +492,8 @@ def check(
     With --reward also what your function returns for three replies to each of the first questions.
     """
     source = {
-        "columns": as_tuple(column) or (), "split": split, "limit": limit, "shard": shard,
+        "columns": as_tuple(column) or (), "gold_index": gold_index,
+        "ignore_columns": as_tuple(ignore_column), "split": split, "limit": limit, "shard": shard,
         "system_prompt": system_prompt,
     }  # fmt: skip
     grading = reward_options(

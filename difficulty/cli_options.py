@@ -59,6 +59,22 @@ ColumnOption = Annotated[
         "tolerance, aliases, system_prompt, source.",
     ),
 ]
+GoldIndexOption = Annotated[
+    int | None,
+    typer.Option(
+        "--gold-index",
+        metavar="0|1",
+        help="What whole-number golds beside options count from. (default: what the column shows)",
+    ),
+]
+IgnoreColumnOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ignore-column",
+        metavar="COLUMN",
+        help="A column that looks like options or a passage and is not needed; repeat.",
+    ),
+]
 SplitOption = Annotated[str | None, typer.Option(help="Split of a Hub set.")]
 LimitOption = Annotated[int | None, typer.Option(help="Read only the first so many rows.")]
 ShardOption = Annotated[

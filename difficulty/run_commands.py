@@ -67,7 +67,7 @@ def check_set(
     """Read a dataset as a run would, try the rewards on it if any, and print what came out."""
     from difficulty.report.rewards import print_trials
     from difficulty.report.terminal import print_check
-    from difficulty.sources.check import check_dataset
+    from difficulty.sources.check import check_dataset, require_questions
     from difficulty.user_rewards import grading_for_trial, require_reward, try_rewards
 
     rewards = grading_for_trial(grading, concurrency)
@@ -86,6 +86,7 @@ def check_set(
         if not as_json:
             print_trials(found["reward"], console())
         require_reward(found["reward"])
+    require_questions(found)
 
 
 def compare_grades(folder: Path, overrides: Overrides, *, as_json: bool) -> None:

@@ -41,6 +41,10 @@ class SourceSpec:
     columns: tuple[str, ...] = ()
     """``role=column`` pairs that override the detected columns."""
     split: str | None = None
+    gold_index: int | None = None
+    """What whole-number golds beside options count from, 0 or 1. Null: what the column shows."""
+    ignore_columns: tuple[str, ...] | None = None
+    """Columns that look needed, as options or a passage, and are not."""
     limit: int | None = None
     """Only the first so many rows; may grow."""
     shard: str | None = None
@@ -177,11 +181,16 @@ def check(spec: RunSpec) -> None:
 
 
 def check_source(source: SourceSpec) -> None:
-    """Raise ``SettingsError`` for a row limit or a shard that selects nothing."""
+    """Raise ``SettingsError`` for a row limit or a shard that selects nothing, or no such index."""
     if source.limit is not None and source.limit < 1:
         raise SettingsError(f"limit is too small: {source.limit}. Use --limit 1 or more")
     if source.shard is not None:
         parse_shard(source.shard)
+    if source.gold_index not in (None, 0, 1):
+        raise SettingsError(
+            f"gold index is neither 0 nor 1: {source.gold_index}. Use --gold-index 0 where the "
+            "first option's gold is 0, else --gold-index 1"
+        )
 
 
 def _check_grading(spec: RunSpec) -> None:

@@ -137,6 +137,22 @@ def test_check_shows_what_would_become_of_each_row(write_rows):
     assert "row 1: no_gold" in difficulty("check", path).stdout
 
 
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_check_exits_1_where_no_question_is_usable_and_still_shows_its_counts(write_rows, form):
+    rows = [{"question": "2 + 2?", "answer": ""}, {"question": "3 + 3?", "answer": None}]
+    done = difficulty("check", write_rows(rows), *form)
+    assert done.returncode == 1
+    if form:
+        found = json.loads(done.stdout)
+        assert (found["rows"], found["questions"], found["set_aside"]) == (2, 0, {"no_gold": 2})
+    else:
+        assert "0 questions of 2 rows" in done.stdout
+    assert done.stderr.splitlines() == [
+        "error: no usable question: all 2 rows were set aside, the first one because of no_gold: "
+        "the answer is empty. Correct the rows, or name other columns with --column"
+    ]
+
+
 def test_doctor_names_the_engine_or_what_to_do():
     found = json.loads(difficulty("doctor", "--json").stdout)
     assert found["cores"] >= 1

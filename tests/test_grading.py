@@ -464,6 +464,15 @@ def test_a_number_with_another_unit_than_the_golds_is_wrong(gold):
     assert outcome("math", gold, f"Answer: {number} liters") == "wrong"
 
 
+@pytest.mark.parametrize(
+    ("gold", "replies"),
+    [("17\\%", ("\\boxed{17\\%}", "Answer: 17%")), ("112,\\!875", ("\\boxed{112875}", "112,875"))],
+)
+def test_a_gold_with_latexs_escapes_is_mathematics(gold, replies):
+    assert infer_kind(None, gold) == "math"
+    assert [outcome("math", gold, text) for text in replies] == ["correct", "correct"]
+
+
 @pytest.mark.parametrize("gold", ["7 Eleven", "20 Questions", "Paris", "3 Musketeers"])
 def test_a_name_that_begins_with_a_number_is_text(gold):
     assert infer_kind(None, gold) == "text"

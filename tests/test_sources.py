@@ -104,7 +104,8 @@ def test_gsm8k_golds_are_read_as_they_are(write_rows, tmp_path):
 
 def test_medmcqa_rows_are_read_by_their_zero_based_index(write_rows, tmp_path):
     row = {"question": "q", "opa": "w", "opb": "x", "opc": "y", "opd": "z", "cop": 2, "id": "7"}
-    (question,), _ = load(write_rows([row]), tmp_path)
+    first = {**row, "question": "another", "cop": 0}  # shows that the column counts from 0
+    (question, _), _ = load(write_rows([row, first]), tmp_path)
     assert (question.answer, [c.text for c in question.choices]) == ("C", ["w", "x", "y", "z"])
     assert json.loads(question.metadata)["id"] == "7"
 
@@ -132,9 +133,9 @@ def test_igakuqa_rows_keep_their_labels_and_set_pictures_aside(write_rows, tmp_p
 
 
 def test_a_whole_number_beside_options_is_a_zero_based_index(write_rows, tmp_path):
-    (question,), _ = load(
-        write_rows([{"question": "q", "choices": ["x", "y", "z"], "answer": 2}]), tmp_path
-    )
+    row = {"question": "q", "choices": ["x", "y", "z"], "answer": 2}
+    first = {**row, "question": "another", "answer": 0}  # shows that the column counts from 0
+    (question, _), _ = load(write_rows([row, first]), tmp_path)
     assert question.answer == "C"
 
 

@@ -18,7 +18,7 @@ _LABELLED = re.compile(r"[(\[{<]?\s*([A-Za-z0-9])\s*[)\]}>.:、.]")
 _LABEL_SEPARATOR = re.compile(r"[\s,、,;;・·/&+()\[\]{}]+|\band\b|と|和|및", re.IGNORECASE)
 _HASHES = re.compile(r"####\s*([^\n]+)\s*$")
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{")
-_LATEX = re.compile(r"\\[A-Za-z]+|\$|[_^{}]")
+_LATEX = re.compile(r"\\[A-Za-z%!,;:]|\$|[_^{}]")
 _ALGEBRAIC = re.compile(r"[\d\s+\-*/^=().,<>a-zA-Z\[\]|!]*")
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 from difficulty import prompts
+from difficulty.errors import InputError
 from difficulty.grading.normalize import plain
 from difficulty.grading.options import option_key
 from difficulty.run_spec import SourceSpec, check_source
@@ -66,8 +67,22 @@ def check_dataset(dataset: str, source: dict[str, Any], *, template: str) -> dic
         "sources": dict(Counter(each.source for each in usable).most_common()),
         "set_aside": dict(reasons.most_common()),
         "first_set_aside": aside,
-        "example": example and _example(example, columns_of(first, spec)[1], template),
+        "example": example and _example(example, columns_of(first, spec), template),
     }
+
+
+def require_questions(found: dict[str, Any]) -> None:
+    """Refuse a dataset of which a run would have nothing to ask.
+
+    Raises:
+        InputError: no row is a usable question; names the first reason.
+    """
+    if found["questions"] == 0:
+        first = [row["reason"] for row in found["first_set_aside"]] or ["conflicting_gold"]
+        raise InputError(
+            f"no usable question: all {found['rows']:,} rows were set aside, the first one because "
+            f"of {first[0].rstrip('.')}. Correct the rows, or name other columns with --column"
+        )
 
 
 class _Asked:

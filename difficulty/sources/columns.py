@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import dataclasses
+import functools
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from difficulty.errors import InputError
 
@@ -24,13 +27,31 @@ REQUIRED = ("prompt", "answer")
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnMap:
-    """Role -> column, for the roles that the set has."""
+    """How the rows of a set are read."""
 
     columns: dict[str, str]
+    """Role -> column, for the roles that the set has."""
+    family: str | None = None
+    """The public family whose rows are rearranged first, if the set is of one."""
+    ignored: frozenset[str] = frozenset()
+    """Columns that are read as if they were not there."""
+    gold_index: int | None = None
+    """What whole-number golds beside options count from; null where nothing settles it."""
 
     def get(self, role: str) -> str | None:
         """The column that plays ``role``, or None."""
         return self.columns.get(role)
+
+    def value(self, row: dict[str, Any], role: str) -> Any:
+        """What a row holds for ``role``, or None."""
+        column = self.columns.get(role)
+        return None if column is None else row.get(column)
+
+    @functools.cached_property
+    def awaited(self) -> frozenset[str]:
+        """Names of roles that no column plays yet: JSON lines may differ from row to row."""
+        names = (name for role in NAMES if role not in self.columns for name in NAMES[role])
+        return frozenset(names) - self.ignored
 
 
 def find_columns(present: Iterable[str], overrides: Iterable[str] = ()) -> ColumnMap:
@@ -43,11 +64,7 @@ def find_columns(present: Iterable[str], overrides: Iterable[str] = ()) -> Colum
             column for the prompt or the gold.
     """
     present = list(present)
-    columns = {
-        role: next(name for name in names if name in present)
-        for role, names in NAMES.items()
-        if any(name in present for name in names)
-    }
+    columns = _by_name(present)
     for override in overrides:
         name, _, column = override.partition("=")
         role = next((role for role, names in NAMES.items() if name in (role, *names)), name)
@@ -69,6 +86,17 @@ def find_columns(present: Iterable[str], overrides: Iterable[str] = ()) -> Colum
                 f"{', '.join(NAMES[role])}. Name it with --column {role}=COLUMN"
             )
     return ColumnMap(columns=columns)
+
+
+def with_late_columns(found: ColumnMap, row: Iterable[str]) -> ColumnMap:
+    """The roles, also those whose column this row is the first to have."""
+    late = found.awaited.intersection(row)
+    return dataclasses.replace(found, columns=_by_name(late) | found.columns) if late else found
+
+
+def _by_name(present: Container[str]) -> dict[str, str]:
+    found = {role: [name for name in names if name in present] for role, names in NAMES.items()}
+    return {role: names[0] for role, names in found.items() if names}
 
 
 def _listed(names: list[str]) -> str:

@@ -23,6 +23,10 @@ CSV_FIELD_LIMIT = 16 * 2**20
 READ_ROWS = 2_000
 
 
+class RowProblem(Exception):
+    """Why a row is no question; becomes the ``reason`` of a SetAside."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RawRow:
     """One row as found: its values, or the problem and the raw text."""

@@ -14,14 +14,15 @@ Row = dict[str, Any]
 
 
 def _medmcqa(row: Row) -> Row:
-    """MedMCQA: options in opa..opd, ``cop`` is the 0-based right one (-1: withheld)."""
-    cop = row["cop"]
-    known = isinstance(cop, int) and 0 <= cop < 4
+    """MedMCQA: options in opa..opd, ``cop`` is the right one's index (-1: withheld).
+
+    It counts from 0 in some public copies and from 1 in others.
+    """
     return {
         **row,
         "prompt": row["question"],
         "choices": [row["opa"], row["opb"], row["opc"], row["opd"]],
-        "answer": "ABCD"[cop] if known else None,
+        "answer": None if row["cop"] == -1 else row["cop"],
     }
 
 
@@ -51,6 +52,11 @@ FAMILIES: dict[str, tuple[frozenset[str], Callable[[Row], Row]]] = {
 def family_of(present: set[str]) -> str | None:
     """The family whose tell-tale columns are all there, or None."""
     return next((name for name, (needs, _) in FAMILIES.items() if needs <= present), None)
+
+
+def columns_of_family(family: str | None) -> frozenset[str]:
+    """The columns that a family's rows are read from."""
+    return frozenset() if family is None else FAMILIES[family][0]
 
 
 def rearrange(family: str | None, row: Row) -> Row:

@@ -6,9 +6,10 @@ aside, each of its rows, since nobody here can know which gold is right.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ from difficulty.errors import InputError
 from difficulty.grading import check_gold
 from difficulty.run_spec import RunSpec, SourceSpec, parse_shard, settings_through
 from difficulty.schema import Question, SetAside
-from difficulty.sources.columns import ColumnMap, find_columns
-from difficulty.sources.dataset import Dataset, RawRow, find_dataset
+from difficulty.sources.columns import ColumnMap, find_columns, with_late_columns
+from difficulty.sources.dataset import Dataset, RawRow, RowProblem, find_dataset
 from difficulty.sources.families import family_of, rearrange
-from difficulty.sources.questions import RowProblem, read_question
+from difficulty.sources.gold_index import IndexGold, settle_gold_index
+from difficulty.sources.misreadings import refuse_misreadings, unread_options, unread_passages
+from difficulty.sources.questions import read_index_gold, read_question
 
 PEEK_ROWS = 100
 """Rows looked at to learn the columns: JSON lines may differ from row to row."""
@@ -84,22 +87,55 @@ def read_all(dataset: Dataset, source: SourceSpec) -> Iterator[tuple[RawRow, Que
             f"dataset {source.dataset} cannot be read: its first {len(first)} rows are all broken, "
             f"the first one {first[0].problem}. Check its format and ending"
         )
-    family, columns = columns_of(first, source)
+    columns = _with_gold_index(columns_of(first, source), dataset, first, source)
     for row in itertools.chain(first, rows):
-        yield row, _read(row, columns, family, dataset.name, source)
+        columns = with_late_columns(columns, row.values)
+        yield row, _read(row, columns, dataset.name, source)
 
 
-def columns_of(rows: Iterable[RawRow], source: SourceSpec) -> tuple[str | None, ColumnMap]:
-    """The family of a dataset, if it is of one, and which column is what, from some of its rows.
+def columns_of(rows: Sequence[RawRow], source: SourceSpec) -> ColumnMap:
+    """Which column is what, from some rows of a dataset, and the family that it is of, if any.
 
     Raises:
-        InputError: a needed column is not there.
+        InputError: a needed column is not there, or what these rows hold would be misread.
     """
+    ignored = frozenset(source.ignore_columns or ())
     present = dict.fromkeys(key for row in rows if not row.problem for key in row.values)
+    for name in ignored:
+        present.pop(name, None)
     family = family_of(set(present))
     if family is not None:
         present |= dict.fromkeys(("prompt", "choices", "answer"))
-    return family, find_columns(present, source.columns)
+    columns = dataclasses.replace(
+        find_columns(present, source.columns), family=family, ignored=ignored
+    )
+    good = [_general(row, columns) for row in rows if not row.problem]
+    refuse_misreadings(good, columns, own_reward=bool(source.unchecked_gold))
+    return columns
+
+
+def _general(row: RawRow, columns: ColumnMap) -> dict[str, Any]:
+    """A row's values in the general form, without the columns that are ignored."""
+    values = row.values
+    if columns.ignored:
+        values = {key: value for key, value in values.items() if key not in columns.ignored}
+    return rearrange(columns.family, values)
+
+
+def _with_gold_index(
+    columns: ColumnMap, dataset: Dataset, first: list[RawRow], source: SourceSpec
+) -> ColumnMap:
+    """Settle what whole-number golds count from, over all rows also where a run reads a part."""
+    base = source.gold_index
+    if base is None and any(not gold.named for gold in _index_golds(first, columns)):
+        complete = len(first) < PEEK_ROWS and source.limit is None and source.shard is None
+        base = settle_gold_index(_index_golds(first if complete else dataset.rows(), columns))
+    return dataclasses.replace(columns, gold_index=base)
+
+
+def _index_golds(rows: Iterable[RawRow], columns: ColumnMap) -> Iterator[IndexGold]:
+    golds = (read_index_gold(_general(row, columns), columns) for row in rows)
+    return (gold for gold in golds if gold is not None)
 
 
 def _wanted(rows: Iterator[RawRow], source: SourceSpec) -> Iterator[RawRow]:
@@ -110,14 +146,18 @@ def _wanted(rows: Iterator[RawRow], source: SourceSpec) -> Iterator[RawRow]:
     return (row for row in rows if row.number % count == index - 1)
 
 
-def _read(
-    row: RawRow, columns: ColumnMap, family: str | None, name: str, source: SourceSpec
-) -> Question | SetAside:
+def _read(row: RawRow, columns: ColumnMap, name: str, source: SourceSpec) -> Question | SetAside:
     try:
         if row.problem is not None:
             raise RowProblem(row.problem)
+        values = _general(row, columns)
+        if unread := unread_options(values, columns) or unread_passages(values, columns):
+            raise RowProblem(
+                f"column_unread: {', '.join(unread)} looks needed and is not read. If it is not "
+                "needed, say so with --ignore-column"
+            )
         question = read_question(
-            rearrange(family, row.values), columns, source=name, system_prompt=source.system_prompt,
+            values, columns, source=name, system_prompt=source.system_prompt,
             any_gold=bool(source.unchecked_gold), own=row.values,
         )  # fmt: skip
         fault = None if source.unchecked_gold else check_gold(question)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import string
 from typing import Any
 
@@ -12,12 +13,15 @@ from difficulty.grading import clean_gold
 from difficulty.grading.gold import infer_kind
 from difficulty.schema import KINDS, Choice, Question, question_id
 from difficulty.sources.columns import ColumnMap
+from difficulty.sources.dataset import RowProblem
+from difficulty.sources.gold_index import IndexGold, index_gold, label_of_number
+from difficulty.sources.misreadings import lone_letter, refuse_letter, without_entities
 
 MEDIA_COLUMNS = ("image", "images", "video", "videos", "audio", "audios")
-
-
-class RowProblem(Exception):
-    """Why this row is no question; becomes the ``reason`` of a SetAside."""
+PICTURE = re.compile(r"<image(?:[ _]?\d+)?>")
+"""Where public sets put a picture into a text."""
+NO_GOLD = frozenset(("nan", "n/a", "#n/a", "<na>", "tbd"))
+"""What exports and people write where there is no gold."""
 
 
 def read_question(
@@ -38,19 +42,23 @@ def read_question(
             reason's name.
     """
     _refuse_media(row)
-    own_system, prompt = _prompt(_value(row, columns, "prompt"))
-    choices = _choices(_value(row, columns, "choices"))
-    stored = _value(row, columns, "answer")
-    raw_gold = _any_gold(stored, choices) if any_gold else _gold(stored, choices)
+    plain_row = without_entities(row, columns)
+    own_system, prompt, choices = _asked(plain_row, columns)
+    stored = columns.value(plain_row, "answer")
+    if choices is None and _text(row, columns, "kind") is None and lone_letter(stored):
+        refuse_letter(stored, prompt, columns, any_gold=any_gold)
+    read_gold = _any_gold if any_gold else _gold
+    raw_gold = read_gold(stored, choices, columns.gold_index)
     system = _text(row, columns, "system_prompt") or own_system or system_prompt
     try:
         plain = any_gold and choices is None and _is_json_object(raw_gold)
         kind = _kind(row, columns, choices, "text" if plain else raw_gold)
         clean = _clean_any if any_gold else clean_gold
         answer, aliases = clean(kind, choices, raw_gold)
-        more = [clean(kind, choices, alias) for alias in _aliases(row, columns)]
+        more = [clean(kind, choices, alias) for alias in _aliases(plain_row, columns)]
     except InputError as error:
-        raise RowProblem(_alike(raw_gold, choices) or str(error)) from error
+        index = ", or --gold-index 0 or 1" if choices and _is_digits(raw_gold) else ""
+        raise RowProblem(_alike(raw_gold, choices) or f"{error}{index}") from error
     return Question(
         question_id=question_id(system_prompt=system, prompt=prompt, choices=choices),
         source=_text(row, columns, "source") or source,
@@ -83,17 +91,33 @@ def read_prompt_and_choices(
     Raises:
         RowProblem: there is none, or it cannot be read; starts with the reason's name.
     """
-    _, prompt = _prompt(_value(row, columns, "prompt"))
-    return prompt, _choices(_value(row, columns, "choices"))
+    return _asked(without_entities(row, columns), columns)[1:]
 
 
-def _value(row: dict[str, Any], columns: ColumnMap, role: str) -> Any:
-    column = columns.get(role)
-    return None if column is None else row.get(column)
+def read_index_gold(row: dict[str, Any], columns: ColumnMap) -> IndexGold | None:
+    """The gold of a row if it is a whole number beside options that can be read."""
+    value = columns.value(row, "answer")
+    try:
+        choices = _choices(columns.value(row, "choices")) if _is_number(value) else None
+    except RowProblem:
+        return None
+    return None if choices is None else index_gold(value, choices)
+
+
+def _asked(
+    row: dict[str, Any], columns: ColumnMap
+) -> tuple[str | None, str, tuple[Choice, ...] | None]:
+    """(system prompt or None, the user's text, the options)."""
+    system, prompt = _prompt(columns.value(row, "prompt"))
+    choices = _choices(columns.value(row, "choices"))
+    picture = PICTURE.search(" ".join([prompt, *(choice.text for choice in choices or ())]))
+    if picture is not None:
+        raise RowProblem(f"has_media: the text holds {picture[0]}")
+    return system, prompt, choices
 
 
 def _text(row: dict[str, Any], columns: ColumnMap, role: str) -> str | None:
-    value = _value(row, columns, role)
+    value = columns.value(row, role)
     return value if isinstance(value, str) and value.strip() else None
 
 
@@ -154,35 +178,66 @@ def _labelled(value: Any) -> list[tuple[str, Any]]:
     if all(isinstance(item, dict) for item in value):
         return [(str(item.get("label", item.get("key", ""))), item.get("text")) for item in value]
     texts = [str(item) if isinstance(item, int | float) else item for item in value]
-    return list(zip(string.ascii_uppercase, texts, strict=False))
+    return list(zip(string.ascii_uppercase, _without_own_letters(texts), strict=False))
 
 
-def _gold(value: Any, choices: tuple[Choice, ...] | None) -> Any:
-    """The gold as stored; a whole number beside options is a 0-based index, as in public sets."""
+_OWN_LETTER = re.compile(r"\s*[(\[]?([A-Za-z])[)\].:、．]\s*(?=\S)")
+
+
+def _without_own_letters(texts: list[Any]) -> list[Any]:
+    """``(A) Liver``, ``(B) Heart`` as ``Liver``, ``Heart``: a prompt letters its options itself."""
+    found = [_OWN_LETTER.match(text) for text in texts if isinstance(text, str)]
+    letters = "".join(match[1].upper() for match in found if match)
+    if (
+        len(letters) < max(len(texts), 2)
+        or "".join(sorted(letters)) != string.ascii_uppercase[: len(texts)]
+    ):
+        return texts
+    if letters != string.ascii_uppercase[: len(texts)]:
+        raise RowProblem(f"choices_unreadable: lettered in another order, {', '.join(letters)}")
+    return [text[match.end() :] for text, match in zip(texts, found, strict=True) if match]
+
+
+def _gold(value: Any, choices: tuple[Choice, ...] | None, base: int | None) -> Any:
+    """The gold as stored; of a number beside options the label that it stands for.
+
+    Numbers written as text are labels or texts, but where the column was settled as an index.
+    """
     if value is None or value == "" or value == []:
         raise RowProblem("no_gold: the answer is empty")
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return value
     if choices is None:
-        return _number_text(value)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)  # a column of indexes with a gap comes as floats
-    texts = [choice.text for choice in choices]
-    if str(value) in texts:
-        if isinstance(value, int) and 0 <= value < len(texts) and texts.index(str(value)) != value:
-            raise RowProblem(f"ambiguous_gold: {value} is one option's text and another's index")
-        return choices[texts.index(str(value))].label
-    if isinstance(value, int) and 0 <= value < len(choices):
-        return choices[value].label
-    raise RowProblem(f"gold_not_among_options: found {value} for {len(choices)} options")
+        return _open_gold(value)
+    if base is not None and _is_digits(value):
+        value = int(value)
+    return label_of_number(value, choices, base) if _is_number(value) else value
 
 
-def _any_gold(value: Any, choices: tuple[Choice, ...] | None) -> Any:
+def _open_gold(value: Any) -> Any:
+    """The gold of a question without options."""
+    if isinstance(value, str) and value.strip().casefold() in NO_GOLD:
+        raise RowProblem(f"no_gold: the answer is {value.strip()}")
+    if isinstance(value, list) and len(value) > 1 and any(map(_is_number, value)):
+        raise RowProblem(
+            f"list_of_numbers: the answer is {_shown(value)}, all of them or any one. Write all as "
+            "one text, or one and the others as aliases"
+        )
+    return _number_text(value) if _is_number(value) else value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_digits(value: Any) -> bool:
+    return isinstance(value, str) and value.strip().isdecimal() and len(value) < 10
+
+
+def _any_gold(value: Any, choices: tuple[Choice, ...] | None, base: int | None) -> Any:
     """The gold as stored, for a run that the built-in grader has no part in; there must be one."""
     if isinstance(value, dict) and value:
         return json.dumps(value, ensure_ascii=False, default=str)
     try:
-        return _gold(value, choices)
+        return _gold(value, choices, base)
     except RowProblem as problem:
         if str(problem).startswith("no_gold"):
             raise
@@ -235,7 +290,7 @@ def _kind(
 
 
 def _aliases(row: dict[str, Any], columns: ColumnMap) -> list[Any]:
-    value = _value(row, columns, "aliases")
+    value = columns.value(row, "aliases")
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
@@ -243,7 +298,7 @@ def _aliases(row: dict[str, Any], columns: ColumnMap) -> list[Any]:
 
 def _tolerance(row: dict[str, Any], columns: ColumnMap) -> str | None:
     """``abs:x``, ``rel:x`` or ``decimals:n``; a bare number is absolute."""
-    value = _value(row, columns, "tolerance")
+    value = columns.value(row, "tolerance")
     if value is None:
         return None
     text = f"abs:{value}" if isinstance(value, int | float) else str(value)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from difficulty.errors import InputError
 from difficulty.sources.columns import NAMES, ColumnMap
-from difficulty.sources.dataset import RawRow, find_dataset
+from difficulty.sources.dataset import RawRow, RowProblem, find_dataset
 from difficulty.sources.families import family_of, rearrange
-from difficulty.sources.questions import RowProblem, read_prompt_and_choices
+from difficulty.sources.questions import read_prompt_and_choices
 
 PEEK_ROWS = 100
 
