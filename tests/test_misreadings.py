@@ -80,7 +80,7 @@ REFUSED = {
         "itself is there" + SAY,
     ),
     "letters alone": (
-        rows_of(["B", "(c)", "D."]), LETTERS + "3 of the first 3 golds, as B, (c), D." + NAME_ONE,
+        rows_of(["B", "(c)", "D\n"]), LETTERS + "3 of the first 3 golds, as B, (c), D" + NAME_ONE,
     ),
     "letters for the most part": (
         rows_of(["B", "12", "C"]), LETTERS + "2 of the first 3 golds, as B, C" + NAME_ONE,

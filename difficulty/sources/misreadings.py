@@ -119,7 +119,7 @@ def _holds_several(value: Any) -> bool:
 
 
 def _adds(text: str, asked: str) -> bool:
-    text = " ".join(text.split())
+    text = _line(text)
     words = " " in text or not text.isascii()  # an address or an identifier is one ASCII word
     return len(text) >= PASSAGE_LENGTH and words and text not in asked
 
@@ -135,7 +135,11 @@ def _texts(value: Any, depth: int = 4) -> Iterator[str]:
 
 def _words(prompt: Any) -> str:
     """All words of a prompt, also of chat turns, with single blanks."""
-    return " ".join(" ".join(_texts(prompt)).split())
+    return _line(" ".join(_texts(prompt)))
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def refuse_misreadings(rows: Sequence[Row], columns: ColumnMap, *, own_reward: bool) -> None:
@@ -159,7 +163,7 @@ def refuse_misreadings(rows: Sequence[Row], columns: ColumnMap, *, own_reward: b
 
 
 def _refuse_unread_options(found: Sequence[list[str]]) -> None:
-    names = list(dict.fromkeys(name for row in found for name in row))
+    names = list(dict.fromkeys(" ".join(name.splitlines()) for row in found for name in row))
     if not names:
         return
     whole = [name for name in names if _key(name) in _ALL_OPTIONS]
@@ -175,7 +179,7 @@ def _refuse_unread_options(found: Sequence[list[str]]) -> None:
 def _refuse_unread_passages(found: Sequence[list[str]]) -> None:
     if sum(map(bool, found)) < PASSAGE_SHARE * max(len(found), 1):
         return
-    names = list(dict.fromkeys(name for row in found for name in row))
+    names = list(dict.fromkeys(" ".join(name.splitlines()) for row in found for name in row))
     raise InputError(
         f"a column looks like the passage that the questions are about and is not read: found "
         f"{', '.join(names)}, with text in {sum(map(bool, found)):,} of the first "
@@ -235,7 +239,7 @@ def _refuse_lone_letters(golds: Sequence[tuple[Any, str]]) -> None:
     letters = [(gold, prompt) for gold, prompt in golds if lone_letter(gold)]
     if len(letters) <= LETTER_SHARE * len(golds):
         return
-    examples = ", ".join(dict.fromkeys(str(gold) for gold, _ in letters[:4]))
+    examples = ", ".join(dict.fromkeys(_line(str(gold))[:40] for gold, _ in letters[:4]))
     inside = sum(shows_options(prompt) for _, prompt in letters)
     raise InputError(
         f"golds are letters and no options were found: {len(letters):,} of the first "
