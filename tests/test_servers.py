@@ -1,3 +1,4 @@
+import contextlib
 import os
 import signal
 import subprocess
@@ -115,7 +116,9 @@ def test_a_model_folder_that_is_missing_is_refused(model, monkeypatch):
 
 def test_a_machine_without_the_engine_is_told_what_to_do(monkeypatch):
     monkeypatch.setattr(servers, "engine_installed", lambda: False)
-    with pytest.raises(ServerError, match="no engine: .* Run make setup, or point --endpoint"):
+    with pytest.raises(
+        ServerError, match="no engine: .* Run make setup where .* or point --endpoint"
+    ):
         servers.check_before_start(spec_of(), LAPTOP)
 
 
@@ -189,6 +192,18 @@ def test_a_server_that_runs_out_of_memory_is_started_again_with_what_there_is(
         "5.00 GiB left; trying with 4.50 GiB"
     ) in said
     assert server.dead
+
+
+def test_while_servers_load_something_moves(tmp_path, engine):
+    engine("import sys, time; time.sleep(1.5); print(sys.argv, flush=True); time.sleep(600)")
+    seen = []
+    shown = contextlib.nullcontext(lambda done, note: seen.append((done, note)))
+    with local_servers.running_local_servers(
+        spec_of(), tmp_path, say=print, bar=lambda label, total: shown
+    ):
+        pass
+    assert seen[0] == (0, "loading the model, 0 s")
+    assert len(seen) >= 2
 
 
 def test_a_server_that_is_killed_while_starting_is_given_less(tmp_path, monkeypatch, engine):

@@ -21,7 +21,7 @@ from difficulty.sampling.owed import owed_questions
 from difficulty.sampling.pool import Pool
 from difficulty.sampling.protocol import UnreachableError
 from difficulty.sampling.ray_servers import running_ray_servers
-from difficulty.sampling.server_set import Address, GivenServers, ServerSet
+from difficulty.sampling.server_set import Address, Bar, GivenServers, ServerSet, Update
 from difficulty.sampling.servers import visible_gpus
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ CPU_CONCURRENCY = 16
 USUAL_K = 5
 """Requests in flight a server at that k: 64 fill vLLM's own batch of 256 answers on a GPU."""
 
-Update = Callable[[int, str], None]
-
 
 def draw(
     run: store.RunFolder,
@@ -41,7 +39,7 @@ def draw(
     *,
     owed: int,
     say: Callable[[str], None],
-    bar: Callable[[str, int], contextlib.AbstractContextManager[Update]],
+    bar: Bar,
 ) -> None:
     """Draw the ``owed`` samples and seal the journal into completions/.
 
@@ -51,7 +49,7 @@ def draw(
     """
     say(estimate(run, spec, owed))
     with contextlib.ExitStack() as stack:
-        servers = stack.enter_context(open_servers(run, spec, say=say))
+        servers = stack.enter_context(open_servers(run, spec, say=say, bar=bar))
         update = stack.enter_context(bar("sampling", owed))
         stack.callback(seal, run.completions)
         with _first_of_group():
@@ -60,7 +58,7 @@ def draw(
 
 @contextlib.contextmanager
 def open_servers(
-    run: store.RunFolder, spec: RunSpec, *, say: Callable[[str], None]
+    run: store.RunFolder, spec: RunSpec, *, say: Callable[[str], None], bar: Bar
 ) -> Iterator[ServerSet]:
     """The servers that the settings name: given ones, or ones started here or on Ray."""
     if spec.server.endpoints:
@@ -70,10 +68,12 @@ def open_servers(
     tokens = tokens_in_flight(run, spec, requests=requests_in_flight(spec))
     if spec.server.ray is not None:
         address = spec.server.ray
-        with running_ray_servers(spec, run.logs, address=address, tokens=tokens, say=say) as on_ray:
+        with running_ray_servers(
+            spec, run.logs, address=address, tokens=tokens, say=say, bar=bar
+        ) as on_ray:
             yield on_ray
         return
-    with running_local_servers(spec, run.logs, tokens=tokens, say=say) as servers:
+    with running_local_servers(spec, run.logs, tokens=tokens, say=say, bar=bar) as servers:
         yield servers
 
 

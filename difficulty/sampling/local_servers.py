@@ -22,7 +22,7 @@ from difficulty.sampling.allowance import (
     too_long_words,
 )
 from difficulty.sampling.server_log import context_too_long, last_words, log_size, out_of_memory
-from difficulty.sampling.server_set import Address
+from difficulty.sampling.server_set import Address, Bar, Update, no_bar
 from difficulty.sampling.servers import (
     Machine,
     check_before_start,
@@ -184,8 +184,8 @@ class LocalServers:
         """Servers that have given a first token and live."""
         return [server.address for server in self.servers if server.ready and not server.dead]
 
-    def wait(self) -> None:
-        """Wait until every server has given a first token.
+    def wait(self, update: Update) -> None:
+        """Wait until every server has given a first token; ``update`` sees how many have.
 
         Raises:
             ServerError: one ended while starting, refuses, or takes too long.
@@ -199,7 +199,9 @@ class LocalServers:
                         f"Its whole log: {server.log}"
                     )
                 server.look()
-            if time.monotonic() - begin > START_TIMEOUT_S:
+            seconds = time.monotonic() - begin
+            update(len(self.addresses()), f"loading the model, {seconds:.0f} s")
+            if seconds > START_TIMEOUT_S:
                 raise ServerError(
                     f"the vLLM server gave no token within {START_TIMEOUT_S:.0f} s. "
                     f"See {self.servers[0].log}"
@@ -256,7 +258,12 @@ class LocalServers:
 
 @contextlib.contextmanager
 def running_local_servers(
-    spec: RunSpec, logs: Path, *, tokens: int | None = None, say: Callable[[str], None]
+    spec: RunSpec,
+    logs: Path,
+    *,
+    tokens: int | None = None,
+    say: Callable[[str], None],
+    bar: Bar = no_bar,
 ) -> Iterator[LocalServers]:
     """Start the servers that the settings ask for; end them afterwards, however we leave.
 
@@ -267,7 +274,8 @@ def running_local_servers(
     """
     servers = LocalServers(spec, logs=logs, tokens=tokens, say=say)
     try:
-        servers.wait()
+        with bar("starting servers", len(servers.servers)) as update:
+            servers.wait(update)
         yield servers
     finally:
         servers.stop()

@@ -26,7 +26,7 @@ from difficulty.sampling.local_servers import MAX_RESTARTS, START_TIMEOUT_S
 from difficulty.sampling.ray_cluster import Placed
 from difficulty.sampling.ray_node import Report, Started, one_line, ray_module
 from difficulty.sampling.server_log import context_too_long, last_words, out_of_memory
-from difficulty.sampling.server_set import Address
+from difficulty.sampling.server_set import Address, Bar, Update, no_bar
 from difficulty.sampling.servers import first_token
 
 PLACE_TIMEOUT_S = 600.0
@@ -290,6 +290,7 @@ def running_ray_servers(
     address: str,
     tokens: int | None = None,
     say: Callable[[str], None],
+    bar: Bar = no_bar,
 ) -> Iterator[RayServers]:
     """Start the servers on a Ray cluster; hand them out when they answer; end them afterwards.
 
@@ -304,7 +305,8 @@ def running_ray_servers(
         running = RayServers(sampling=spec.sampling, say=say)
         try:
             _place_all(running, spec, logs, tokens)
-            _wait_for_start(running)
+            with bar("starting servers", len(running.servers)) as update:
+                _wait_for_start(running, update)
             yield running
         finally:
             running.close()
@@ -327,7 +329,7 @@ def _place_all(running: RayServers, spec: RunSpec, logs: Path, tokens: int | Non
         )
 
 
-def _wait_for_start(running: RayServers) -> None:
+def _wait_for_start(running: RayServers, update: Update) -> None:
     begin = time.monotonic()
     while not running.settled():
         if not running.mend() and not running.settled():
@@ -335,6 +337,8 @@ def _wait_for_start(running: RayServers) -> None:
                 f"Ray found room for no server within {PLACE_TIMEOUT_S:.0f} s: others hold the "
                 "cluster. See ray status, and try again later"
             )
+        seconds = time.monotonic() - begin
+        update(len(running.addresses()), f"loading the model, {seconds:.0f} s")
         time.sleep(POLL_S)
     running.say(
         f"{len(running.addresses())} of {len(running.servers)} servers answer after "

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
+
+Update = Callable[[int, str], None]
+"""(units done so far, a short note) -> None."""
+Bar = Callable[[str, int], contextlib.AbstractContextManager[Update]]
+"""(label, units in all) -> a block that shows their progress."""
+
+
+def no_bar(label: str, total: int) -> contextlib.AbstractContextManager[Update]:
+    """Shows nothing."""
+    return contextlib.nullcontext(lambda done, note: None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -199,8 +199,8 @@ def check_before_start(spec: RunSpec, machine: Machine) -> None:
         )
     if not engine_installed():
         raise ServerError(
-            "no engine: vLLM is not installed here. Run make setup, or point --endpoint at a "
-            "running server"
+            "no engine: vLLM is not installed here. Run make setup where one can run (a GPU, or "
+            "Linux x86-64; not ENGINE=none), or point --endpoint at a running server"
         )
     if 0 < machine.num_gpus < count * size:
         raise ServerError(
