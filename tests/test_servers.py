@@ -262,6 +262,15 @@ def test_the_engine_never_sees_the_variable_that_would_override_us():
     assert kept == {"PATH": "/bin"}
 
 
+def test_a_temporary_folder_with_a_long_name_does_not_hold_the_engines_sockets():
+    """A job's own folder, say: paths of sockets end at 107 bytes."""
+    long, short = "/scratch/" + "x" * 70, "/scratch/" + "x" * 40
+    assert servers.inherited_environment({"TMPDIR": long})["VLLM_RPC_BASE_PATH"] == "/tmp"
+    assert "VLLM_RPC_BASE_PATH" not in servers.inherited_environment({"TMPDIR": short})
+    own = servers.inherited_environment({"TMPDIR": long, "VLLM_RPC_BASE_PATH": "/run"})
+    assert own["VLLM_RPC_BASE_PATH"] == "/run"
+
+
 def test_idle_gpus_are_mentioned_with_the_option_that_uses_them():
     assert servers.idle_gpus_hint(spec_of(tensor_parallel_size=2), BOX) == (
         "6 GPUs stay idle; --servers 4 would use them"

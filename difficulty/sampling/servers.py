@@ -33,6 +33,8 @@ QUIET_ENVIRONMENT = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "DO_NOT_TRACK": "1",
 }
+LONGEST_SOCKET_FOLDER = 107 - 37
+"""Bytes: a socket's path has 107 at the most, and vLLM adds a slash and a UUID."""
 SHARED_MEMORY = "/dev/shm"
 SHARED_MEMORY_BYTES = 240 * 2**20
 """vLLM's message queue to a rank: 10 chunks of 24 MiB. Docker gives a container 64 MiB."""
@@ -178,10 +180,13 @@ def inherited_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Ours as a started server gets it.
 
     It needs no key of the user's, and must not print one; the size of its cache is an argument,
-    which the variable would override.
+    which the variable would override; and its sockets need a folder with a short name.
     """
     dropped = (API_KEY_VARIABLE, CACHE_VARIABLE)
-    return {key: value for key, value in environment.items() if key not in dropped}
+    kept = {key: value for key, value in environment.items() if key not in dropped}
+    if len(environment.get("TMPDIR", "").encode()) > LONGEST_SOCKET_FOLDER:
+        kept.setdefault("VLLM_RPC_BASE_PATH", "/tmp")
+    return kept
 
 
 def check_before_start(spec: RunSpec, machine: Machine) -> None:
