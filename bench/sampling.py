@@ -25,9 +25,9 @@ from bench.sampling_servers import (
     write_questions,
 )
 from difficulty import stages, store
-from difficulty.run_spec import RunSpec
 from difficulty.sampling import journal, protocol
 from difficulty.sampling.protocol import Owed
+from difficulty.settings.run import RunSpec
 
 SLOTS = 64
 SERVERS = 8

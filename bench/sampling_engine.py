@@ -18,10 +18,10 @@ from typing import Any
 
 from bench.sampling_servers import QuietLive, run_spec
 from difficulty import prompts, stages, store
-from difficulty.run_spec import RunSpec, ServerSpec
 from difficulty.sampling.local_servers import running_local_servers
 from difficulty.sampling.servers import server_environment, this_machine, usable_cores
 from difficulty.schema import Completion, Question
+from difficulty.settings.run import RunSpec, ServerSpec
 from difficulty.sources.few_shot import read_few_shot
 
 MODEL = "data/models/smollm2-135m"

@@ -19,8 +19,8 @@ from typing import Any
 
 from difficulty.grading import GRADER_VERSION
 from difficulty.report.live import Live
-from difficulty.run_spec import GradingSpec, RunSpec, SamplingSpec, ServerSpec, SourceSpec
 from difficulty.sampling.scripted import Script, scripted_server
+from difficulty.settings.run import GradingSpec, RunSpec, SamplingSpec, ServerSpec, SourceSpec
 from difficulty.sources import find_dataset
 
 

@@ -24,8 +24,8 @@ from bench.validate_forecast_table import Measured, choose, tables
 from difficulty import prompts, store
 from difficulty.grading.key import grading_key
 from difficulty.run_commands import end_on_error, profile_run
-from difficulty.run_spec import FewShotTurn
 from difficulty.schema import Grade, PassRate, Question
+from difficulty.settings.run import FewShotTurn
 
 RUNS = Path("data/runs")
 K, GROUP_SIZE, GROUPS = 5, 8, 4

@@ -200,7 +200,7 @@ def selection_defaults() -> dict[str, Any]:
     """Every rule of the selection at its default, but the group size as it was."""
     import dataclasses
 
-    from difficulty.run_spec import SelectionSpec
+    from difficulty.settings.run import SelectionSpec
 
     values = dataclasses.asdict(SelectionSpec())
     values.pop("group_size")

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from difficulty import levels, run_spec
+from difficulty import levels
 from difficulty.chance import beats_guessing
 from difficulty.orders import ORDERS, mixed_sql, sql_text
 from difficulty.orders import sql_name as sql_name
-from difficulty.run_spec import SelectionSpec
+from difficulty.settings import run as run_spec
+from difficulty.settings.run import SelectionSpec
 
 NOT_ABOVE_CHANCE = "not_above_chance"
 NEAR_DUPLICATE = "near_duplicate"

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from difficulty.run_spec import ServerSpec
 from difficulty.sampling.allowance import PROCESS_BYTES, cache_share
 from difficulty.sampling.engine_memory import (
     NodeMemory,
@@ -29,6 +28,7 @@ from difficulty.sampling.servers import (
     this_machine,
     usable_cores,
 )
+from difficulty.settings.run import ServerSpec
 
 PACKAGES = (
     "pyarrow", "duckdb", "pandas", "datasets", "aiohttp", "scipy", "math-verify",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from difficulty import curriculum, levels, store
 from difficulty.chance import guess_chance
-from difficulty.run_spec import RunSpec, settings_through
+from difficulty.settings.run import RunSpec, settings_through
 from difficulty.store import RunFolder
 
 if TYPE_CHECKING:

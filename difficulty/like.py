@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from difficulty import config_file, run_spec
+from difficulty import config_file
 from difficulty.errors import SettingsError
-from difficulty.run_spec import RunSpec
+from difficulty.settings import run as run_spec
+from difficulty.settings.run import RunSpec
 from difficulty.trainer_config import (
     NAMES,
     TRAINERS,

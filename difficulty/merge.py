@@ -10,12 +10,13 @@ import dataclasses
 import json
 from typing import Any
 
-from difficulty import run_spec, store
+from difficulty import store
 from difficulty.errors import RunError, SettingsError
-from difficulty.run_spec import RunSpec, ServerSpec, settings_through
 from difficulty.sampling.journal import seal
 from difficulty.sampling.owed import num_owed
 from difficulty.schema import Completion, Question, SetAside
+from difficulty.settings import run as run_spec
+from difficulty.settings.run import RunSpec, ServerSpec, settings_through
 from difficulty.store import RunFolder
 
 MAY_DIFFER = ("source.shard", "source.limit")

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from difficulty import run_spec, store
+from difficulty import store
 from difficulty.errors import RunError
+from difficulty.settings import run as run_spec
 from difficulty.store import RunFolder, Stamp
 
 VERDICTS = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from difficulty import store
-from difficulty.run_spec import RunSpec
+from difficulty.settings.run import RunSpec
 from difficulty.store import RunFolder
 
 if TYPE_CHECKING:

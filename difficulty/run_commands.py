@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from difficulty.report.live import Live
     from difficulty.report.summary import Summary
-    from difficulty.run_spec import RunSpec
     from difficulty.runs import Overrides
+    from difficulty.settings.run import RunSpec
     from difficulty.store import RunFolder
 
 INTERRUPTED = 130
@@ -176,7 +176,7 @@ def _check_rewards_load(run: RunFolder, spec: RunSpec) -> None:
         SettingsError: one cannot be loaded.
     """
     from difficulty import store
-    from difficulty.run_spec import settings_through
+    from difficulty.settings.run import settings_through
     from difficulty.user_rewards import check_load
 
     stamp = store.read_stamp(run.grades)

@@ -8,9 +8,9 @@ import types
 import typing
 from typing import Any
 
-from difficulty import run_spec
 from difficulty.errors import SettingsError
-from difficulty.run_spec import RunSpec
+from difficulty.settings import run as run_spec
+from difficulty.settings.run import RunSpec
 
 
 def to_toml(spec: RunSpec) -> str:

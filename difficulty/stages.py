@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from difficulty import curriculum, pass_rates, regrade, run_spec, store
+from difficulty import curriculum, pass_rates, regrade, store
 from difficulty.choose import choose, require_sources, say_costs
 from difficulty.duplicates import evaluation_hashes, list_near_duplicates, list_overlaps
 from difficulty.errors import RunError, SettingsError
@@ -41,9 +41,10 @@ from difficulty.run_forecast import (
     read_counts,
     read_missing,
 )
-from difficulty.run_spec import RunSpec, settings_through
 from difficulty.runs import refuse_other_sampling
 from difficulty.schema import Completion, Grade, PassRate, Question, Selection
+from difficulty.settings import run as run_spec
+from difficulty.settings.run import RunSpec, settings_through
 from difficulty.store import RunFolder, Stamp
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from typing import Any
 
 from difficulty import __version__, spec_toml
 from difficulty.errors import DifficultyError, RunError
-from difficulty.run_spec import RunSpec
 from difficulty.schema import arrow_schema
+from difficulty.settings.run import RunSpec
 
 if typing.TYPE_CHECKING:
     import duckdb

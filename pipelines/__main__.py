@@ -13,8 +13,8 @@ from difficulty import stages
 from difficulty.errors import SettingsError
 from difficulty.report.live import Live
 from difficulty.run_commands import end_on_error, profile_run, show_stage, starting_run
-from difficulty.run_spec import RunSpec
 from difficulty.runs import Overrides
+from difficulty.settings.run import RunSpec
 from difficulty.sources.few_shot import read_few_shot
 from difficulty.spec_toml import typed_values
 from difficulty.store import RunFolder

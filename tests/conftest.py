@@ -14,9 +14,9 @@ from hypothesis import settings
 
 from difficulty.grading import GRADER_VERSION
 from difficulty.report.live import Live
-from difficulty.run_spec import GradingSpec, RunSpec, SamplingSpec, SourceSpec
 from difficulty.sampling.scripted import Script, scripted_server
 from difficulty.schema import Choice, Question, question_id
+from difficulty.settings.run import GradingSpec, RunSpec, SamplingSpec, SourceSpec
 from difficulty.sources import find_dataset
 
 ROOT = Path(__file__).parents[1]

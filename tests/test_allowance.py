@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from difficulty.errors import ServerError
-from difficulty.run_spec import ServerSpec
 from difficulty.sampling import allowance as allowance_module
 from difficulty.sampling.allowance import (
     Allowance,
@@ -24,6 +23,7 @@ from difficulty.sampling.allowance import (
 from difficulty.sampling.engine_memory import NodeMemory
 from difficulty.sampling.model_shape import ModelShape, argument, model_shape
 from difficulty.sampling.server_log import OutOfMemory, context_too_long, last_words, out_of_memory
+from difficulty.settings.run import ServerSpec
 
 GIB = 2**30
 SMOLLM2 = ModelShape(weights=538_000_000, token_bytes=46_080, context=1024)

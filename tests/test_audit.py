@@ -29,8 +29,8 @@ from difficulty.errors import InputError, RunError, SettingsError
 from difficulty.report.audit_page import render_audit
 from difficulty.report.grader_checks import audit_line, rates
 from difficulty.report.terminal import print_audit_result
-from difficulty.run_spec import ServerSpec
 from difficulty.schema import Completion, Grade, Question, Span
+from difficulty.settings.run import ServerSpec
 
 FORMULA = "=+-@＝＋－＠"
 HOSTILE = st.text(

@@ -8,7 +8,7 @@ import pytest
 from conftest import ROOT, make_spec, sum_answer
 
 from difficulty import store
-from difficulty.run_spec import ServerSpec
+from difficulty.settings.run import ServerSpec
 from difficulty.sources import load_questions
 
 COMMANDS = (

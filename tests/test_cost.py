@@ -5,10 +5,10 @@ import pytest
 from conftest import make_spec
 
 from difficulty import stages
-from difficulty.run_spec import ServerSpec
 from difficulty.sampling import cost
 from difficulty.sampling.client import Progress
 from difficulty.sampling.draw import _note
+from difficulty.settings.run import ServerSpec
 from difficulty.sources.load import load_questions
 from difficulty.store import RunFolder
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from difficulty import curriculum, store
 from difficulty.levels import LEVELS, level_of
 from difficulty.run_forecast import Collapse
-from difficulty.run_spec import SelectionSpec
 from difficulty.schema import PassRate, Selection
+from difficulty.settings.run import SelectionSpec
 
 
 def profile_row(name, correct, graded=5, source="set"):

@@ -13,8 +13,8 @@ from difficulty.duplicates import evaluation_hashes, list_near_duplicates, list_
 from difficulty.duplicates.signatures import bands, grams, similarity
 from difficulty.duplicates.texts import comparable, gram_length, numbers, plain
 from difficulty.errors import InputError
-from difficulty.run_spec import SelectionSpec
 from difficulty.schema import NearDuplicate, Overlap, Question
+from difficulty.settings.run import SelectionSpec
 
 LONG = (
     "A 45-year-old man comes to the clinic with a cough that has lasted for three weeks and a "

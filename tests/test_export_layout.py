@@ -17,9 +17,9 @@ from difficulty.errors import RunError, SettingsError
 from difficulty.export.card import safe
 from difficulty.export.push import push_export
 from difficulty.export.split import heldout_places
-from difficulty.run_spec import SelectionSpec, ServerSpec
 from difficulty.runs import change_run
 from difficulty.schema import Question, Selection
+from difficulty.settings.run import SelectionSpec, ServerSpec
 
 
 @pytest.fixture
@@ -378,7 +378,7 @@ def test_a_hub_that_refuses_is_one_line(exported, hub, monkeypatch):
 
 
 def test_a_selection_without_rules_of_its_own_stamps_as_before():
-    from difficulty.run_spec import section_as_dict
+    from difficulty.settings.run import section_as_dict
 
     stated = section_as_dict(SelectionSpec())
     assert set(stated) == {"keep", "quotas", "order", "seed", "group_size"}

@@ -10,7 +10,7 @@ from conftest import make_spec
 from difficulty.acr import Counts, collapse_posterior, forecast
 from difficulty.kept_forecast import forecast_kept
 from difficulty.levels import level_of
-from difficulty.run_spec import SelectionSpec
+from difficulty.settings.run import SelectionSpec
 
 QUARTER, THIRD = Fraction(1, 4), Fraction(1, 3)
 FIGURES = ("acr", "low", "high", "identified_low", "identified_high", "plug_in", "num_questions")

@@ -7,8 +7,8 @@ from test_cli import difficulty
 from difficulty import stages, store
 from difficulty.errors import RunError, SettingsError
 from difficulty.merge import merge_runs
-from difficulty.run_spec import ServerSpec
 from difficulty.schema import Completion, Question, SetAside
+from difficulty.settings.run import ServerSpec
 
 
 def make_run(path, folder, live, url, **more):

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_cli import difficulty, one_line
 
-from difficulty import run_spec, stages, store
+from difficulty import stages, store
 from difficulty.errors import InputError, SettingsError
-from difficulty.run_spec import SourceSpec
 from difficulty.schema import Question, SetAside
+from difficulty.settings import run as run_spec
+from difficulty.settings.run import SourceSpec
 from difficulty.sources import find_dataset, load_questions
 from difficulty.sources.gold_index import IndexGold, settle_gold_index
 from difficulty.sources.load import read_all

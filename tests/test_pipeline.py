@@ -15,9 +15,9 @@ from difficulty import stages, store
 from difficulty.errors import RunError, SettingsError
 from difficulty.report.page import render
 from difficulty.report.summary import summarize
-from difficulty.run_spec import SelectionSpec, ServerSpec
 from difficulty.runs import change_run, find_run_dataset, plan_run, save_run
 from difficulty.schema import Completion, Grade, PassRate, Question, Selection
+from difficulty.settings.run import SelectionSpec, ServerSpec
 
 TABLES = ("questions", "grades", "profile", "selection")
 

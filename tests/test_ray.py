@@ -18,12 +18,12 @@ from test_engine import tiny_llama  # noqa: F401 (a fixture)
 from test_servers import marked, wait_until
 
 from difficulty.errors import ServerError
-from difficulty.run_spec import ServerSpec
 from difficulty.sampling import ray_cluster, ray_node, ray_servers
 from difficulty.sampling.allowance import Allowance
 from difficulty.sampling.ray_servers import running_ray_servers
 from difficulty.sampling.server_set import Address
 from difficulty.sampling.servers import Machine, engine_installed
+from difficulty.settings.run import ServerSpec
 
 GPUS = Machine(num_gpus=4, num_cores=64)
 CORES = Machine(num_gpus=0, num_cores=8)

@@ -4,8 +4,8 @@ from test_cli import difficulty, one_line
 from test_sampling import completions, keys, run_sample
 
 from difficulty import store
-from difficulty.run_spec import ServerSpec
 from difficulty.sampling import redo
+from difficulty.settings.run import ServerSpec
 
 
 def test_failed_samples_are_drawn_again_and_the_others_are_not(sums, tmp_path, live, serve):

@@ -11,8 +11,8 @@ from difficulty.regrade import load_regrade
 from difficulty.report.grader_checks import regrade_lines
 from difficulty.report.page import render
 from difficulty.report.summary import REGRADE_LISTED, summarize
-from difficulty.run_spec import ServerSpec
 from difficulty.schema import Grade
+from difficulty.settings.run import ServerSpec
 
 
 @pytest.fixture

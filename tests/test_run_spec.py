@@ -3,11 +3,12 @@ import dataclasses
 import pytest
 from conftest import make_spec
 
-from difficulty import run_spec, spec_toml
+from difficulty import spec_toml
 from difficulty.curriculum import ORDERS
 from difficulty.errors import SettingsError
-from difficulty.run_spec import BucketSpec, FewShotTurn, SelectionSpec, ServerSpec
 from difficulty.sampling.draw import requests_in_flight
+from difficulty.settings import run as run_spec
+from difficulty.settings.run import BucketSpec, FewShotTurn, SelectionSpec, ServerSpec
 
 
 def test_a_spec_survives_run_toml():

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from difficulty import stages, store
 from difficulty.errors import RunError, ServerError, SettingsError
-from difficulty.run_spec import FewShotTurn, SamplingSpec, ServerSpec
 from difficulty.sampling import answers, client, journal, pool, protocol
 from difficulty.sampling.protocol import Owed, Reply, Served
 from difficulty.sampling.scripted import Script, scripted_server
 from difficulty.sampling.server_set import Address
 from difficulty.schema import Completion
+from difficulty.settings.run import FewShotTurn, SamplingSpec, ServerSpec
 
 
 def run_sample(path, tmp_path, live, *urls, k=5, concurrency=4, **sampling):

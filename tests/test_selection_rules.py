@@ -17,9 +17,9 @@ from difficulty.chance import beats_guessing, guess_chance
 from difficulty.errors import SettingsError
 from difficulty.levels import level_of
 from difficulty.orders import gaussian_turns
-from difficulty.run_spec import SelectionSpec
 from difficulty.schema import NearDuplicate, Overlap, PassRate, Selection
 from difficulty.selection_spec import batch_places, check_selection, parse_mix
+from difficulty.settings.run import SelectionSpec
 
 QUARTER = Fraction(1, 4)
 

@@ -10,10 +10,10 @@ import pytest
 from conftest import make_spec
 
 from difficulty.errors import ServerError
-from difficulty.run_spec import ServerSpec
 from difficulty.sampling import local_servers, server_log, servers
 from difficulty.sampling.allowance import Allowance
 from difficulty.sampling.servers import Machine
+from difficulty.settings.run import ServerSpec
 
 BOX = Machine(num_gpus=8, num_cores=64)
 LAPTOP = Machine(num_gpus=0, num_cores=8)

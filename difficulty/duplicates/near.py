@@ -12,8 +12,8 @@ from difficulty import store
 from difficulty.duplicates.signatures import SIMILAR, similarity
 from difficulty.duplicates.staged import Candidate, Item, candidates, stage
 from difficulty.duplicates.texts import comparable, plain
-from difficulty.run_spec import RunSpec, settings_through
 from difficulty.schema import NearDuplicate
+from difficulty.settings.run import RunSpec, settings_through
 from difficulty.store import RunFolder
 
 WORDING = "SELECT question_id, kind, prompt, choices, answer, tolerance FROM rows_of($questions)"

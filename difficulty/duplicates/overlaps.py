@@ -12,8 +12,8 @@ from difficulty.duplicates.signatures import SIMILAR, similarity
 from difficulty.duplicates.staged import Item, candidates, stage
 from difficulty.duplicates.texts import comparable
 from difficulty.errors import InputError
-from difficulty.run_spec import RunSpec, settings_through
 from difficulty.schema import Overlap
+from difficulty.settings.run import RunSpec, settings_through
 from difficulty.sources.dataset import find_dataset
 from difficulty.sources.wording import read_wordings
 from difficulty.store import RunFolder

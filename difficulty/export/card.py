@@ -11,7 +11,7 @@ from typing import Any
 from difficulty import levels, store
 from difficulty.export.own_reward import graded_by
 from difficulty.export.split import Split
-from difficulty.run_spec import RunSpec
+from difficulty.settings.run import RunSpec
 
 LICENCES = """
     SELECT source, list_sort(list(DISTINCT licence)) FROM (

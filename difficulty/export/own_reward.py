@@ -12,7 +12,7 @@ from pathlib import Path
 from difficulty.export.trainer import Trainer
 from difficulty.reward_code import Signature, signature_of
 from difficulty.reward_spec import GradingSpec, RewardSpec, is_builtin, threshold_of
-from difficulty.run_spec import RunSpec
+from difficulty.settings.run import RunSpec
 
 MESSAGES = '[{"role": "assistant", "content": text}]'
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from difficulty.export.own_reward import own_note, own_setup
 from difficulty.export.trainer import Trainer
-from difficulty.run_spec import RunSpec, SamplingSpec
+from difficulty.settings.run import RunSpec, SamplingSpec
 
 KEPT = "the kept questions in curriculum order"
 

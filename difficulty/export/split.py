@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from difficulty import curriculum, store
 from difficulty.errors import SettingsError
 from difficulty.export.carried import wanted_columns
-from difficulty.run_spec import RunSpec
+from difficulty.settings.run import RunSpec
 
 if TYPE_CHECKING:
     import duckdb

@@ -18,7 +18,7 @@ from difficulty.export import (
     verl,
 )
 from difficulty.export.trainer import Trainer
-from difficulty.run_spec import RunSpec
+from difficulty.settings.run import RunSpec
 
 MODULES = (
     trl, verl, ms_swift, openrlhf, verifiers, areal, skyrl,

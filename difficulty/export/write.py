@@ -18,9 +18,9 @@ from difficulty.export.split import Split, make_splits, placed_sql, splits_of
 from difficulty.export.trainer import Trainer
 from difficulty.export.training_row import TrainingRow
 from difficulty.grading.key import grading_key
-from difficulty.run_spec import RunSpec, SamplingSpec
 from difficulty.schema import Question
 from difficulty.selection_spec import SHARD_ROWS
+from difficulty.settings.run import RunSpec, SamplingSpec
 
 if TYPE_CHECKING:
     import duckdb

@@ -12,7 +12,7 @@ from difficulty import curriculum, store
 from difficulty.choose import prepare
 from difficulty.errors import InputError, RunError
 from difficulty.report.terminal import escape
-from difficulty.run_spec import RunSpec, SelectionSpec, settings_through
+from difficulty.settings.run import RunSpec, SelectionSpec, settings_through
 from difficulty.store import RunFolder
 
 SHOWN = 300

@@ -20,8 +20,8 @@ from difficulty.report.reward_summary import (
     reward_warnings,
     summarize_reward,
 )
-from difficulty.run_spec import RunSpec
 from difficulty.schema import OUTCOMES
+from difficulty.settings.run import RunSpec
 
 TRUNCATED_SHARE = 0.05
 """Above this share of cut answers, levels say more about the token limit than about the model."""

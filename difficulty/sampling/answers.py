@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from difficulty.run_spec import SamplingSpec
 from difficulty.sampling.protocol import Owed, Reply
 from difficulty.schema import Completion
+from difficulty.settings.run import SamplingSpec
 
 
 def read_choice(

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from difficulty.errors import ServerError
-from difficulty.run_spec import SamplingSpec
 from difficulty.sampling import answers, protocol
 from difficulty.sampling.pool import Endpoint, Pool
 from difficulty.sampling.protocol import Owed, Reply
 from difficulty.sampling.server_set import ServerSet
 from difficulty.schema import Completion
+from difficulty.settings.run import SamplingSpec
 
 if TYPE_CHECKING:
     import aiohttp

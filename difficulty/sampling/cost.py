@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from difficulty import store
-from difficulty.run_spec import RunSpec
 from difficulty.sampling.model_shape import BLOCK_TOKENS
 from difficulty.sampling.owed import owed_questions
+from difficulty.settings.run import RunSpec
 
 SPEED_FILE = "speed.json"
 RATE_KNOWN_S = 60.0

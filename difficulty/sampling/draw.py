@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from difficulty import store
 from difficulty.errors import DifficultyError, RunError, ServerError
-from difficulty.run_spec import RunSpec, settings_through
 from difficulty.sampling import protocol
 from difficulty.sampling.client import Client, Progress
 from difficulty.sampling.cost import CostTeller, estimate, save_speed, speed_of, tokens_in_flight
@@ -23,6 +22,7 @@ from difficulty.sampling.protocol import UnreachableError
 from difficulty.sampling.ray_servers import running_ray_servers
 from difficulty.sampling.server_set import Address, Bar, GivenServers, ServerSet, Update
 from difficulty.sampling.servers import visible_gpus
+from difficulty.settings.run import RunSpec, settings_through
 
 if TYPE_CHECKING:
     import aiohttp

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from difficulty.errors import ServerError
-from difficulty.run_spec import RunSpec
 from difficulty.sampling.allowance import (
     Allowance,
     step_back,
@@ -36,6 +35,7 @@ from difficulty.sampling.servers import (
     usable_cores,
     visible_gpus,
 )
+from difficulty.settings.run import RunSpec
 
 START_TIMEOUT_S = 1800.0
 """Large models take many minutes to load; a server that dies is noticed at once."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from difficulty.run_spec import ServerSpec
+from difficulty.settings.run import ServerSpec
 
 BLOCK_TOKENS = 128
 """Tokens of a cache block on a CPU; vLLM keeps one block back."""

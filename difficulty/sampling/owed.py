@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from difficulty import prompts, store
-from difficulty.run_spec import FewShotTurn, RunSpec
 from difficulty.sampling.protocol import Owed
 from difficulty.schema import Question
+from difficulty.settings.run import FewShotTurn, RunSpec
 
 OWED = """
     SELECT q.*, list_distinct(coalesce(drawn, [])) AS got

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from difficulty.errors import ServerError
-from difficulty.run_spec import RunSpec
 from difficulty.sampling.local_servers import MAX_RESTARTS
 from difficulty.sampling.ray_node import NodeServer, one_line, ray_module
+from difficulty.settings.run import RunSpec
 
 Resources = dict[str, float]
 JOIN_TIMEOUT_S = 10.0

@@ -19,7 +19,6 @@ import tempfile
 from dataclasses import dataclass
 from typing import IO, Any
 
-from difficulty.run_spec import RunSpec
 from difficulty.sampling.allowance import Allowance
 from difficulty.sampling.local_servers import STOP_TIMEOUT_S
 from difficulty.sampling.server_set import Address
@@ -34,6 +33,7 @@ from difficulty.sampling.servers import (
     this_machine,
     usable_cores,
 )
+from difficulty.settings.run import RunSpec
 
 LOG_STEP = 2**20
 """Bytes of log a call brings at the most."""

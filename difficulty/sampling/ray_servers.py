@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from difficulty.errors import ServerError
-from difficulty.run_spec import RunSpec, SamplingSpec
 from difficulty.sampling import ray_cluster
 from difficulty.sampling.allowance import (
     Allowance,
@@ -28,6 +27,7 @@ from difficulty.sampling.ray_node import Report, Started, one_line, ray_module
 from difficulty.sampling.server_log import context_too_long, last_words, out_of_memory
 from difficulty.sampling.server_set import Address, Bar, Update, no_bar
 from difficulty.sampling.servers import first_token
+from difficulty.settings.run import RunSpec, SamplingSpec
 
 PLACE_TIMEOUT_S = 600.0
 """Without a place for so long, a server is no longer waited for (autoscalers take minutes)."""

@@ -17,7 +17,6 @@ from http.client import HTTPException
 from pathlib import Path
 
 from difficulty.errors import ServerError
-from difficulty.run_spec import RunSpec, SamplingSpec
 from difficulty.sampling.allowance import (
     CACHE_VARIABLE,
     Allowance,
@@ -27,6 +26,7 @@ from difficulty.sampling.allowance import (
 from difficulty.sampling.engine_memory import node_of_core
 from difficulty.sampling.protocol import API_KEY_VARIABLE, headers
 from difficulty.sampling.server_set import Address
+from difficulty.settings.run import RunSpec, SamplingSpec
 
 QUIET_ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",

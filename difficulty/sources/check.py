@@ -10,8 +10,8 @@ from difficulty import prompts
 from difficulty.errors import InputError
 from difficulty.grading.normalize import plain
 from difficulty.grading.options import option_key
-from difficulty.run_spec import SourceSpec, check_source
 from difficulty.schema import Question
+from difficulty.settings.run import SourceSpec, check_source
 from difficulty.sources.columns import ColumnMap
 from difficulty.sources.dataset import RawRow, find_dataset
 from difficulty.sources.load import PEEK_ROWS, columns_of, gold_key, read_all

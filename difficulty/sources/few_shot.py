@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from difficulty.errors import InputError
-from difficulty.run_spec import FewShotTurn
+from difficulty.settings.run import FewShotTurn
 from difficulty.sources.dataset import read_jsonl
 
 

@@ -16,8 +16,8 @@ from typing import Any
 import difficulty.store as store
 from difficulty.errors import InputError
 from difficulty.grading import check_gold
-from difficulty.run_spec import RunSpec, SourceSpec, parse_shard, settings_through
 from difficulty.schema import Question, SetAside
+from difficulty.settings.run import RunSpec, SourceSpec, parse_shard, settings_through
 from difficulty.sources.columns import ColumnMap, find_columns, with_late_columns
 from difficulty.sources.dataset import Dataset, RawRow, RowProblem, find_dataset
 from difficulty.sources.families import family_of, rearrange

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from difficulty.grading import GraderPool
 from difficulty.grading.worker import Pair
 from difficulty.reward_spec import GradingSpec, is_builtin
-from difficulty.run_spec import RunSpec
 from difficulty.schema import Grade
+from difficulty.settings.run import RunSpec
 from difficulty.store import RunFolder, Stamp
 from difficulty.user_rewards.done import DoneRewards, with_known
 from difficulty.user_rewards.pool import RewardPool

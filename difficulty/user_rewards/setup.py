@@ -8,7 +8,7 @@ from typing import Any
 
 from difficulty import prompts, reward_spec
 from difficulty.export.write import few_shot_messages
-from difficulty.run_spec import RunSpec, SamplingSpec
+from difficulty.settings.run import RunSpec, SamplingSpec
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,8 @@ from difficulty import prompts, reward_spec
 from difficulty.errors import SettingsError
 from difficulty.grading import GRADER_VERSION, grade
 from difficulty.reward_spec import GradingSpec, is_builtin, reward_names
-from difficulty.run_spec import RunSpec, SamplingSpec, SourceSpec
 from difficulty.schema import Completion, Grade, Question
+from difficulty.settings.run import RunSpec, SamplingSpec, SourceSpec
 from difficulty.sources.dataset import find_dataset
 from difficulty.sources.load import read_all
 from difficulty.user_rewards.pool import RewardPool

@@ -1,0 +1,1 @@
+"""Every setting of a run, declared once, a section a module."""
