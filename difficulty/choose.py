@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from difficulty import curriculum, levels, orders, selection_spec, store
+from difficulty import curriculum, levels, orders, store
 from difficulty.chance import beats_guessing, guess_chance
 from difficulty.errors import SettingsError
 from difficulty.settings import run as run_spec
+from difficulty.settings import selection as selection_spec
 from difficulty.settings.run import SelectionSpec
 from difficulty.store import RunFolder
 

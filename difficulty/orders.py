@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 
-from difficulty.selection_spec import SelectionSpec, batch_places, mix_is_by_level
+from difficulty.settings.selection import SelectionSpec, batch_places, mix_is_by_level
 
 # Order name -> SQL sort key within the kept questions. ``draw`` is a hash of seed and content, and
 # ``question_id`` one of the content alone: they break ties the same way on every machine, whatever

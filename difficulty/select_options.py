@@ -159,7 +159,7 @@ def evaluation_sets(against: list[str] | None) -> tuple[str, ...] | None:
     from pathlib import Path
 
     from difficulty.errors import InputError
-    from difficulty.selection_spec import settled_file
+    from difficulty.settings.selection import settled_file
 
     for name in against or ():
         if not Path(name).expanduser().is_file():

@@ -18,8 +18,8 @@ from difficulty.errors import SettingsError
 from difficulty.levels import level_of
 from difficulty.orders import gaussian_turns
 from difficulty.schema import NearDuplicate, Overlap, PassRate, Selection
-from difficulty.selection_spec import batch_places, check_selection, parse_mix
 from difficulty.settings.run import SelectionSpec
+from difficulty.settings.selection import batch_places, check_selection, parse_mix
 
 QUARTER = Fraction(1, 4)
 

@@ -15,8 +15,8 @@ from difficulty import store
 from difficulty.errors import SettingsError
 from difficulty.export.trainer import Trainer
 from difficulty.export.training_row import PROFILE_NAMES, TrainingRow
-from difficulty.selection_spec import CARRY_ALL, CARRY_NONE
 from difficulty.settings.run import RunSpec
+from difficulty.settings.selection import CARRY_ALL, CARRY_NONE
 
 if TYPE_CHECKING:
     import pyarrow as pa

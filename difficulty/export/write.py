@@ -19,8 +19,8 @@ from difficulty.export.trainer import Trainer
 from difficulty.export.training_row import TrainingRow
 from difficulty.grading.key import grading_key
 from difficulty.schema import Question
-from difficulty.selection_spec import SHARD_ROWS
 from difficulty.settings.run import RunSpec, SamplingSpec
+from difficulty.settings.selection import SHARD_ROWS
 
 if TYPE_CHECKING:
     import duckdb

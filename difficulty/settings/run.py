@@ -12,13 +12,14 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from difficulty import levels, prompts, reward_spec, selection_spec
+from difficulty import levels, prompts, reward_spec
 from difficulty.errors import SettingsError
 from difficulty.forecast_spec import ForecastSpec
 from difficulty.reward_spec import GradingSpec as GradingSpec
-from difficulty.selection_spec import ORDERINGS as ORDERINGS
-from difficulty.selection_spec import ExportSpec as ExportSpec
-from difficulty.selection_spec import SelectionSpec as SelectionSpec
+from difficulty.settings import selection as selection_spec
+from difficulty.settings.selection import ORDERINGS as ORDERINGS
+from difficulty.settings.selection import ExportSpec as ExportSpec
+from difficulty.settings.selection import SelectionSpec as SelectionSpec
 
 
 @dataclass(frozen=True, kw_only=True)
