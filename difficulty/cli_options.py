@@ -154,7 +154,7 @@ def reward_options(
     Raises:
         SettingsError: a reward that cannot be read, or weights that do not match the rewards.
     """
-    from difficulty.reward_spec import parse_rewards
+    from difficulty.settings.rewards import parse_rewards
 
     stating = reward is not None or reward_weight is not None
     rewards = parse_rewards(reward or [], reward_weight or []) if stating else None

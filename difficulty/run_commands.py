@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from difficulty.errors import DifficultyError
-from difficulty.reward_spec import uses_builtin
+from difficulty.settings.rewards import uses_builtin
 
 if TYPE_CHECKING:
     from rich.console import Console

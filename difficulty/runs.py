@@ -11,10 +11,11 @@ import typing
 from pathlib import Path
 from typing import Any
 
-from difficulty import reward_spec, store
+from difficulty import store
 from difficulty.errors import SettingsError
 from difficulty.export.trainers import find_trainer, require_one_turn
 from difficulty.grading import GRADER_VERSION
+from difficulty.settings import rewards as reward_spec
 from difficulty.settings import run as run_spec
 from difficulty.settings.run import GradingSpec, RunSpec, settings_through
 from difficulty.sources.dataset import Dataset, find_dataset

@@ -17,8 +17,8 @@ from difficulty.export import TRAINERS, find_trainer
 from difficulty.export.readme import readme
 from difficulty.export.training_row import TrainingRow
 from difficulty.grading.key import grading_key, question_from_key
-from difficulty.reward_spec import GradingSpec, RewardSpec
 from difficulty.runs import change_run
+from difficulty.settings.rewards import GradingSpec, RewardSpec
 from difficulty.settings.run import SelectionSpec, ServerSpec
 
 CARRIED = {

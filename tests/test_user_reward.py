@@ -13,8 +13,8 @@ from conftest import make_question
 
 from difficulty.errors import SettingsError
 from difficulty.reward_code import code_hash, signature_of
-from difficulty.reward_spec import GradingSpec, RewardSpec, parse_rewards, passes, settled
 from difficulty.schema import Completion
+from difficulty.settings.rewards import GradingSpec, RewardSpec, parse_rewards, passes, settled
 from difficulty.settings.run import SamplingSpec
 from difficulty.spec_toml import typed_values
 from difficulty.user_rewards import pool as pools

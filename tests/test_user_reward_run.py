@@ -13,9 +13,9 @@ from difficulty.errors import SettingsError
 from difficulty.report.page import render
 from difficulty.report.summary import summarize
 from difficulty.report.terminal import print_summary
-from difficulty.reward_spec import parse_rewards
 from difficulty.runs import change_run, find_run_dataset, plan_run, save_run
 from difficulty.schema import Grade, PassRate, Question
+from difficulty.settings.rewards import parse_rewards
 from difficulty.user_rewards import try_errors_again
 
 REWARD = """

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from difficulty.export.trainer import Trainer
 from difficulty.reward_code import Signature, signature_of
-from difficulty.reward_spec import GradingSpec, RewardSpec, is_builtin, threshold_of
+from difficulty.settings.rewards import GradingSpec, RewardSpec, is_builtin, threshold_of
 from difficulty.settings.run import RunSpec
 
 MESSAGES = '[{"role": "assistant", "content": text}]'

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from difficulty.reward_spec import (
+from difficulty.settings.rewards import (
     ROUNDING,
     GradingSpec,
     is_builtin,

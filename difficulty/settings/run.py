@@ -12,11 +12,12 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from difficulty import levels, prompts, reward_spec
+from difficulty import levels, prompts
 from difficulty.errors import SettingsError
 from difficulty.forecast_spec import ForecastSpec
-from difficulty.reward_spec import GradingSpec as GradingSpec
+from difficulty.settings import rewards as reward_spec
 from difficulty.settings import selection as selection_spec
+from difficulty.settings.rewards import GradingSpec as GradingSpec
 from difficulty.settings.selection import ORDERINGS as ORDERINGS
 from difficulty.settings.selection import ExportSpec as ExportSpec
 from difficulty.settings.selection import SelectionSpec as SelectionSpec

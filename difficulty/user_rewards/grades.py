@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from difficulty.grading import GraderPool
 from difficulty.grading.worker import Pair
-from difficulty.reward_spec import GradingSpec, is_builtin
 from difficulty.schema import Grade
+from difficulty.settings.rewards import GradingSpec, is_builtin
 from difficulty.settings.run import RunSpec
 from difficulty.store import RunFolder, Stamp
 from difficulty.user_rewards.done import DoneRewards, with_known

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from difficulty.reward_spec import GradingSpec, is_builtin, passes, reward_names, threshold_of
 from difficulty.schema import Completion, Component, Grade
+from difficulty.settings.rewards import GradingSpec, is_builtin, passes, reward_names, threshold_of
 
 
 @dataclass(frozen=True, kw_only=True)

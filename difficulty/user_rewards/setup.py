@@ -6,8 +6,9 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
-from difficulty import prompts, reward_spec
+from difficulty import prompts
 from difficulty.export.write import few_shot_messages
+from difficulty.settings import rewards as reward_spec
 from difficulty.settings.run import RunSpec, SamplingSpec
 
 

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from difficulty import prompts, reward_spec
+from difficulty import prompts
 from difficulty.errors import SettingsError
 from difficulty.grading import GRADER_VERSION, grade
-from difficulty.reward_spec import GradingSpec, is_builtin, reward_names
 from difficulty.schema import Completion, Grade, Question
+from difficulty.settings import rewards as reward_spec
+from difficulty.settings.rewards import GradingSpec, is_builtin, reward_names
 from difficulty.settings.run import RunSpec, SamplingSpec, SourceSpec
 from difficulty.sources.dataset import find_dataset
 from difficulty.sources.load import read_all
