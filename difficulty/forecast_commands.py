@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from difficulty.forecast_spec import PENALTY_KEYS, TRAINER_KEYS, ForecastSpec
 from difficulty.run_commands import console, print_json, refresh_run
+from difficulty.settings.forecast import PENALTY_KEYS, TRAINER_KEYS, ForecastSpec
 
 
 def forecast_run_or_counts(

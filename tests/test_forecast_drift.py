@@ -13,7 +13,7 @@ from difficulty.acr.drift import HALF, drift, shifted
 from difficulty.acr.fills import QuestionSet
 from difficulty.acr.steps import fill_chance
 from difficulty.acr.trainers import plan_run
-from difficulty.forecast_spec import ForecastSpec
+from difficulty.settings.forecast import ForecastSpec
 
 SPECIALIST = (636, 216, 180, 223, 294, 2164)
 

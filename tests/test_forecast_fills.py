@@ -26,7 +26,7 @@ from difficulty.acr.safety import SAFE, candidate_of, least_rounds, p_all_steps
 from difficulty.acr.steps import step_of
 from difficulty.acr.trainers import TRAINERS, plan_run
 from difficulty.errors import SettingsError
-from difficulty.forecast_spec import ForecastSpec
+from difficulty.settings.forecast import ForecastSpec
 
 PUBLISHED = json.loads((ROOT / "tests/cases/published_counts.json").read_text())
 

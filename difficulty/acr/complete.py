@@ -17,7 +17,7 @@ from difficulty.acr.rewards import RewardForecast, RewardTable, forecast_rewards
 from difficulty.acr.spread import narrow_chances
 from difficulty.acr.trainers import Plan, plan_run
 from difficulty.errors import SettingsError
-from difficulty.forecast_spec import PENALTY_KEYS, TRAINER_KEYS, ForecastSpec
+from difficulty.settings.forecast import PENALTY_KEYS, TRAINER_KEYS, ForecastSpec
 
 PENALTIES = ("soft_overlong",)
 

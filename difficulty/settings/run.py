@@ -14,9 +14,9 @@ from typing import Any
 
 from difficulty import levels, prompts
 from difficulty.errors import SettingsError
-from difficulty.forecast_spec import ForecastSpec
 from difficulty.settings import rewards as reward_spec
 from difficulty.settings import selection as selection_spec
+from difficulty.settings.forecast import ForecastSpec
 from difficulty.settings.rewards import GradingSpec as GradingSpec
 from difficulty.settings.selection import ORDERINGS as ORDERINGS
 from difficulty.settings.selection import ExportSpec as ExportSpec
