@@ -21,9 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from difficulty import __version__, spec_toml
+from difficulty import __version__
 from difficulty.errors import DifficultyError, RunError
 from difficulty.schema import arrow_schema
+from difficulty.settings import toml as spec_toml
 from difficulty.settings.run import RunSpec
 
 if typing.TYPE_CHECKING:

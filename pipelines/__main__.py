@@ -15,8 +15,8 @@ from difficulty.report.live import Live
 from difficulty.run_commands import end_on_error, profile_run, show_stage, starting_run
 from difficulty.runs import Overrides
 from difficulty.settings.run import RunSpec
+from difficulty.settings.toml import typed_values
 from difficulty.sources.few_shot import read_few_shot
-from difficulty.spec_toml import typed_values
 from difficulty.store import RunFolder
 
 RUNS = Path(__file__).parent / "runs"

@@ -3,11 +3,11 @@ import dataclasses
 import pytest
 from conftest import make_spec
 
-from difficulty import spec_toml
 from difficulty.curriculum import ORDERS
 from difficulty.errors import SettingsError
 from difficulty.sampling.draw import requests_in_flight
 from difficulty.settings import run as run_spec
+from difficulty.settings import toml as spec_toml
 from difficulty.settings.run import BucketSpec, FewShotTurn, SelectionSpec, ServerSpec
 
 

@@ -16,7 +16,7 @@ from difficulty.reward_code import code_hash, signature_of
 from difficulty.schema import Completion
 from difficulty.settings.rewards import GradingSpec, RewardSpec, parse_rewards, passes, settled
 from difficulty.settings.run import SamplingSpec
-from difficulty.spec_toml import typed_values
+from difficulty.settings.toml import typed_values
 from difficulty.user_rewards import pool as pools
 from difficulty.user_rewards.pool import RewardPool
 from difficulty.user_rewards.request import reply_text, request_of
