@@ -12,8 +12,8 @@ import pytest
 from conftest import make_question
 
 from difficulty.errors import SettingsError
-from difficulty.reward_code import code_hash, signature_of
 from difficulty.schema import Completion
+from difficulty.settings.reward_code import code_hash, signature_of
 from difficulty.settings.rewards import GradingSpec, RewardSpec, parse_rewards, passes, settled
 from difficulty.settings.run import SamplingSpec
 from difficulty.settings.toml import typed_values

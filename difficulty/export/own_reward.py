@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from difficulty.export.trainer import Trainer
-from difficulty.reward_code import Signature, signature_of
+from difficulty.settings.reward_code import Signature, signature_of
 from difficulty.settings.rewards import GradingSpec, RewardSpec, is_builtin, threshold_of
 from difficulty.settings.run import RunSpec
 

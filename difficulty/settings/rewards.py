@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from difficulty.errors import SettingsError
-from difficulty.reward_code import code_hash
+from difficulty.settings.reward_code import code_hash
 
 BUILTIN = "builtin"
 PASS_THRESHOLD = 1.0
