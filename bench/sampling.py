@@ -24,7 +24,8 @@ from bench.sampling_servers import (
     run_spec,
     write_questions,
 )
-from difficulty import stages, store
+from difficulty import store
+from difficulty.run import stages
 from difficulty.sampling import journal, protocol
 from difficulty.sampling.protocol import Owed
 from difficulty.settings.run import RunSpec

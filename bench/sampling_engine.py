@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.sampling_servers import QuietLive, run_spec
-from difficulty import prompts, stages, store
+from difficulty import prompts, store
+from difficulty.run import stages
 from difficulty.sampling.local_servers import running_local_servers
 from difficulty.sampling.servers import server_environment, this_machine, usable_cores
 from difficulty.schema import Completion, Question

@@ -20,8 +20,9 @@ from typing import Any, ParamSpec, TypeVar
 from unittest import mock
 
 from bench.sampling_servers import Settings, other_process, run_spec, write_questions
-from difficulty import stages, store
+from difficulty import store
 from difficulty.report.live import Live
+from difficulty.run import stages
 from difficulty.sampling import protocol, redo
 
 P = ParamSpec("P")

@@ -2,7 +2,7 @@
 
 The command line is ``difficulty``; in Python start with ``difficulty.forecast``
 (collapse rates from ``difficulty.Counts``), ``difficulty.grading.grade`` (a verdict on a reply) or
-``difficulty.stages`` (the pipeline).
+``difficulty.run.stages`` (the pipeline).
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def read_audit(folder: Path, sheet: Path, *, as_json: bool) -> None:
         audit = judge(run, sample, read_sheet(sheet), sheet)
         save_audit(run, audit)
         if run.report.exists():
-            from difficulty import stages
+            from difficulty.run import stages
 
             stages.report(run, spec, live_display())
     if as_json:

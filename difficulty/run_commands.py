@@ -40,9 +40,9 @@ def profile_run(
     like: Path | None = None,
 ) -> None:
     """Run all stages in ``folder`` and print the summary."""
-    from difficulty import stages
     from difficulty.report.summary import summarize
     from difficulty.report.terminal import print_summary
+    from difficulty.run import stages
     from difficulty.store import RunFolder
 
     run = RunFolder(folder)
@@ -110,11 +110,11 @@ def compare_grades(folder: Path, overrides: Overrides, *, as_json: bool) -> None
 
 def merge_into(folders: list[Path], target: Path, *, as_json: bool) -> None:
     """Merge finished runs into a new one, run the stages after sampling, print the summary."""
-    from difficulty import stages
     from difficulty.lock import locked
     from difficulty.merge import merge_runs
     from difficulty.report.summary import summarize
     from difficulty.report.terminal import print_summary
+    from difficulty.run import stages
     from difficulty.store import RunFolder, load_spec
 
     parts, run = [RunFolder(folder) for folder in folders], RunFolder(target)
@@ -225,8 +225,8 @@ def run_stage(name: str, folder: Path, overrides: Overrides, *, as_json: bool) -
 
 def refresh_run(name: str, folder: Path, overrides: Overrides) -> RunFolder:
     """Run one stage, and every other one whose table is there but out of date."""
-    from difficulty import stages
     from difficulty.lock import locked
+    from difficulty.run import stages
     from difficulty.runs import change_run, with_overrides
     from difficulty.store import RunFolder, load_spec
 
@@ -250,7 +250,7 @@ def show_stage(name: str, run: RunFolder) -> None:
 def stage_facts(name: str, run: RunFolder) -> dict[str, Any]:
     """Where the table of a stage lies, and its rows (None for what has no rows)."""
     from difficulty import store
-    from difficulty.stages import STAGES
+    from difficulty.run.stages import STAGES
 
     place = next(stage.output(run) for stage in STAGES if stage.name == name)
     tables = _tables(place)

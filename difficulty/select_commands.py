@@ -20,7 +20,7 @@ def select_run(folder: Path, overrides: Overrides, *, as_json: bool) -> None:
         SettingsError: nothing is kept; the tables are written all the same, for the report.
     """
     from difficulty.report.ledger import print_ledger, read_ledger
-    from difficulty.stages import require_kept
+    from difficulty.run.stages import require_kept
     from difficulty.store import RunFolder, load_spec
 
     refuse_early(RunFolder(folder), overrides)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from difficulty import stages
 from difficulty.errors import SettingsError
 from difficulty.report.live import Live
+from difficulty.run import stages
 from difficulty.run_commands import end_on_error, profile_run, show_stage, starting_run
 from difficulty.runs import Overrides
 from difficulty.settings.run import RunSpec

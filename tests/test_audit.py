@@ -17,7 +17,7 @@ from rich.console import Console
 from scipy.stats import hypergeom
 from test_cli import difficulty, one_line
 
-from difficulty import stages, store
+from difficulty import store
 from difficulty.audit.cells import from_cell, to_cell
 from difficulty.audit.draw import Drawn, allocate, details, draw, load_sample, save_sample
 from difficulty.audit.estimate import Share, Stratum, share_of
@@ -29,6 +29,7 @@ from difficulty.errors import InputError, RunError, SettingsError
 from difficulty.report.audit_page import render_audit
 from difficulty.report.grader_checks import audit_line, rates
 from difficulty.report.terminal import print_audit_result
+from difficulty.run import stages
 from difficulty.schema import Completion, Grade, Question, Span
 from difficulty.settings.run import ServerSpec
 

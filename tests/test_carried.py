@@ -8,10 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import make_question, sum_answer
 
-from difficulty import stages, store
+from difficulty import store
 from difficulty.errors import SettingsError
 from difficulty.export import TRAINERS
 from difficulty.export.carried import Carried, find_carried, full_row, full_schema, left_out_of
+from difficulty.run import stages
 from difficulty.runs import change_run, find_run_dataset, plan_run, save_run
 from difficulty.schema import Grade
 from difficulty.settings.rewards import parse_rewards

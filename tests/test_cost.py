@@ -4,7 +4,7 @@ import json
 import pytest
 from conftest import make_spec
 
-from difficulty import stages
+from difficulty.run import stages
 from difficulty.sampling import cost
 from difficulty.sampling.client import Progress
 from difficulty.sampling.draw import _note

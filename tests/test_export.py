@@ -11,12 +11,13 @@ import pytest
 from conftest import make_question, make_spec
 from test_cli import difficulty, one_line
 
-from difficulty import stages, store
+from difficulty import store
 from difficulty.errors import InputError, SettingsError
 from difficulty.export import TRAINERS, find_trainer
 from difficulty.export.readme import readme
 from difficulty.export.training_row import TrainingRow
 from difficulty.grading.key import grading_key, question_from_key
+from difficulty.run import stages
 from difficulty.runs import change_run
 from difficulty.settings.rewards import GradingSpec, RewardSpec
 from difficulty.settings.run import SelectionSpec, ServerSpec

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_cli import difficulty, one_line
 
-from difficulty import stages, store
+from difficulty import store
 from difficulty.errors import RunError, SettingsError
 from difficulty.export.card import safe
 from difficulty.export.push import push_export
 from difficulty.export.split import heldout_places
+from difficulty.run import stages
 from difficulty.runs import change_run
 from difficulty.schema import Question, Selection
 from difficulty.settings.run import SelectionSpec, ServerSpec

@@ -4,9 +4,10 @@ import pytest
 from conftest import make_spec
 from test_cli import difficulty
 
-from difficulty import stages, store
+from difficulty import store
 from difficulty.errors import RunError, SettingsError
 from difficulty.merge import merge_runs
+from difficulty.run import stages
 from difficulty.schema import Completion, Question, SetAside
 from difficulty.settings.run import ServerSpec
 

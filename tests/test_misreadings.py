@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_cli import difficulty, one_line
 
-from difficulty import stages, store
+from difficulty import store
 from difficulty.errors import InputError, SettingsError
+from difficulty.run import stages
 from difficulty.schema import Question, SetAside
 from difficulty.settings import run as run_spec
 from difficulty.settings.run import SourceSpec

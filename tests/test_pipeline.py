@@ -11,10 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import make_spec, sum_answer
 
-from difficulty import stages, store
+from difficulty import store
 from difficulty.errors import RunError, SettingsError
 from difficulty.report.page import render
 from difficulty.report.summary import summarize
+from difficulty.run import stages
 from difficulty.runs import change_run, find_run_dataset, plan_run, save_run
 from difficulty.schema import Completion, Grade, PassRate, Question, Selection
 from difficulty.settings.run import SelectionSpec, ServerSpec

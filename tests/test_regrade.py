@@ -5,12 +5,13 @@ import pytest
 from conftest import QuietLive, make_spec
 from test_cli import difficulty, one_line
 
-from difficulty import stages, store
+from difficulty import store
 from difficulty.grading import GRADER_VERSION
 from difficulty.regrade import load_regrade
 from difficulty.report.grader_checks import regrade_lines
 from difficulty.report.page import render
 from difficulty.report.summary import REGRADE_LISTED, summarize
+from difficulty.run import stages
 from difficulty.schema import Grade
 from difficulty.settings.run import ServerSpec
 

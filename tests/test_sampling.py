@@ -14,8 +14,9 @@ from conftest import make_spec, sum_answer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from difficulty import stages, store
+from difficulty import store
 from difficulty.errors import RunError, ServerError, SettingsError
+from difficulty.run import stages
 from difficulty.sampling import answers, client, journal, pool, protocol
 from difficulty.sampling.protocol import Owed, Reply, Served
 from difficulty.sampling.scripted import Script, scripted_server

@@ -8,11 +8,12 @@ import pytest
 from conftest import sum_answer
 from test_cli import difficulty, one_line
 
-from difficulty import stages, store
+from difficulty import store
 from difficulty.errors import SettingsError
 from difficulty.report.page import render
 from difficulty.report.summary import summarize
 from difficulty.report.terminal import print_summary
+from difficulty.run import stages
 from difficulty.runs import change_run, find_run_dataset, plan_run, save_run
 from difficulty.schema import Grade, PassRate, Question
 from difficulty.settings.rewards import parse_rewards

@@ -10,10 +10,10 @@ from pathlib import Path
 from difficulty import prompts, store
 from difficulty.export import TRAINERS, write_export
 from difficulty.report.live import Live
+from difficulty.run.stages import profile
 from difficulty.run_commands import starting_run
 from difficulty.sampling.scripted import Script, scripted_server
 from difficulty.schema import Question
-from difficulty.stages import profile
 
 FEWEST_REPLIES = 50
 TRAINERS_TRIED = tuple(name for name, trainer in TRAINERS.items() if trainer.loader_ran)

@@ -1,0 +1,1 @@
+"""One run folder: its stages, changes of its settings, its lock."""
