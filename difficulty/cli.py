@@ -104,7 +104,7 @@ from difficulty.select_options import (
 )
 
 if TYPE_CHECKING:
-    from difficulty.runs import Overrides
+    from difficulty.run.change import Overrides
 
 app = typer.Typer(
     help="Measure which questions will teach a model, and how much of a GRPO run teaches nothing.",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from difficulty.report.live import Live
     from difficulty.report.summary import Summary
-    from difficulty.runs import Overrides
+    from difficulty.run.change import Overrides
     from difficulty.settings.run import RunSpec
     from difficulty.store import RunFolder
 
@@ -134,7 +134,7 @@ def redo_run(folder: Path, what: str, max_tokens: int | None) -> None:
     """Take failed or truncated samples out of a run, so that ``sample`` draws them again."""
     from difficulty.errors import SettingsError
     from difficulty.lock import locked
-    from difficulty.runs import change_run, with_larger_limit
+    from difficulty.run.change import change_run, with_larger_limit
     from difficulty.sampling.journal import seal
     from difficulty.sampling.redo import Redo, finish_redo, num_chosen, start_redo
     from difficulty.store import RunFolder, load_spec
@@ -199,7 +199,7 @@ def starting_run(
     """
     from difficulty.like import check_like
     from difficulty.lock import locked
-    from difficulty.runs import find_run_dataset, plan_run, save_run
+    from difficulty.run.change import find_run_dataset, plan_run, save_run
 
     found = find_run_dataset(run, dataset, overrides)
     plan = plan_run(run, dataset, found, model, overrides)
@@ -227,7 +227,7 @@ def refresh_run(name: str, folder: Path, overrides: Overrides) -> RunFolder:
     """Run one stage, and every other one whose table is there but out of date."""
     from difficulty.lock import locked
     from difficulty.run import stages
-    from difficulty.runs import change_run, with_overrides
+    from difficulty.run.change import change_run, with_overrides
     from difficulty.store import RunFolder, load_spec
 
     run = RunFolder(folder)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from difficulty.run_commands import console, print_json, refresh_run, show_stage, stage_facts
 
 if TYPE_CHECKING:
-    from difficulty.runs import Overrides
+    from difficulty.run.change import Overrides
     from difficulty.store import RunFolder
 
 
@@ -43,7 +43,7 @@ def refuse_early(run: RunFolder, overrides: Overrides) -> None:
         InputError: an evaluation set that cannot be read.
     """
     from difficulty.choose import require_sources
-    from difficulty.runs import with_overrides
+    from difficulty.run.change import with_overrides
     from difficulty.sources.wording import read_wordings
     from difficulty.store import load_spec
 
@@ -65,7 +65,7 @@ def export_run(
     from difficulty.errors import SettingsError
     from difficulty.export.push import push_export, require_token
     from difficulty.export.write import export_file
-    from difficulty.runs import with_overrides
+    from difficulty.run.change import with_overrides
     from difficulty.store import RunFolder, load_spec
 
     trainers = with_overrides(load_spec(RunFolder(folder)), overrides).export.trainers
@@ -98,7 +98,7 @@ def _refuse_to_carry(run: RunFolder, overrides: Overrides) -> None:
         SettingsError: one is not there, or its values have no one type.
     """
     from difficulty.export.carried import find_carried
-    from difficulty.runs import with_overrides
+    from difficulty.run.change import with_overrides
     from difficulty.store import load_spec
 
     if run.questions.exists():

@@ -12,8 +12,8 @@ from typing import Any
 from difficulty.errors import SettingsError
 from difficulty.report.live import Live
 from difficulty.run import stages
+from difficulty.run.change import Overrides
 from difficulty.run_commands import end_on_error, profile_run, show_stage, starting_run
-from difficulty.runs import Overrides
 from difficulty.settings.run import RunSpec
 from difficulty.settings.toml import typed_values
 from difficulty.sources.few_shot import read_few_shot

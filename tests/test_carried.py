@@ -13,7 +13,7 @@ from difficulty.errors import SettingsError
 from difficulty.export import TRAINERS
 from difficulty.export.carried import Carried, find_carried, full_row, full_schema, left_out_of
 from difficulty.run import stages
-from difficulty.runs import change_run, find_run_dataset, plan_run, save_run
+from difficulty.run.change import change_run, find_run_dataset, plan_run, save_run
 from difficulty.schema import Grade
 from difficulty.settings.rewards import parse_rewards
 from difficulty.user_rewards.call import arguments

@@ -18,7 +18,7 @@ from difficulty.export.readme import readme
 from difficulty.export.training_row import TrainingRow
 from difficulty.grading.key import grading_key, question_from_key
 from difficulty.run import stages
-from difficulty.runs import change_run
+from difficulty.run.change import change_run
 from difficulty.settings.rewards import GradingSpec, RewardSpec
 from difficulty.settings.run import SelectionSpec, ServerSpec
 

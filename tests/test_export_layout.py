@@ -18,7 +18,7 @@ from difficulty.export.card import safe
 from difficulty.export.push import push_export
 from difficulty.export.split import heldout_places
 from difficulty.run import stages
-from difficulty.runs import change_run
+from difficulty.run.change import change_run
 from difficulty.schema import Question, Selection
 from difficulty.settings.run import SelectionSpec, ServerSpec
 

@@ -16,7 +16,7 @@ from difficulty.errors import RunError, SettingsError
 from difficulty.report.page import render
 from difficulty.report.summary import summarize
 from difficulty.run import stages
-from difficulty.runs import change_run, find_run_dataset, plan_run, save_run
+from difficulty.run.change import change_run, find_run_dataset, plan_run, save_run
 from difficulty.schema import Completion, Grade, PassRate, Question, Selection
 from difficulty.settings.run import SelectionSpec, ServerSpec
 

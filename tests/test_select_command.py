@@ -196,7 +196,7 @@ def test_markup_of_a_dataset_is_shown_and_not_obeyed(tmp_path):
 
 def test_a_story_of_other_rules_than_the_runs_is_refused(run):
     from difficulty.errors import RunError
-    from difficulty.runs import change_run
+    from difficulty.run.change import change_run
 
     folder = store.RunFolder(run)
     spec = change_run(folder, {"selection": {"keep": "L2-L5"}})

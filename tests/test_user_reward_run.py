@@ -14,7 +14,7 @@ from difficulty.report.page import render
 from difficulty.report.summary import summarize
 from difficulty.report.terminal import print_summary
 from difficulty.run import stages
-from difficulty.runs import change_run, find_run_dataset, plan_run, save_run
+from difficulty.run.change import change_run, find_run_dataset, plan_run, save_run
 from difficulty.schema import Grade, PassRate, Question
 from difficulty.settings.rewards import parse_rewards
 from difficulty.user_rewards import try_errors_again

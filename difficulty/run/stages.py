@@ -32,6 +32,7 @@ from difficulty.export.write import (
     write_export,
 )
 from difficulty.report.live import Live, Update
+from difficulty.run.change import refuse_other_sampling
 from difficulty.run_forecast import (
     Collapse,
     empty_forecast,
@@ -41,7 +42,6 @@ from difficulty.run_forecast import (
     read_counts,
     read_missing,
 )
-from difficulty.runs import refuse_other_sampling
 from difficulty.schema import Completion, Grade, PassRate, Question, Selection
 from difficulty.settings import run as run_spec
 from difficulty.settings.run import RunSpec, settings_through
