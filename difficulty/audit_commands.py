@@ -19,7 +19,7 @@ def draw_audit(folder: Path, rows: int, seed: int | None, *, as_json: bool) -> N
     A sheet with verdicts in it is never overwritten.
     """
     from difficulty.audit.draw import draw
-    from difficulty.lock import locked
+    from difficulty.run.lock import locked
     from difficulty.store import load_spec
 
     run = refresh_run("grade", folder, {})
@@ -84,8 +84,8 @@ def read_audit(folder: Path, sheet: Path, *, as_json: bool) -> None:
     from difficulty.audit.result import save_audit
     from difficulty.audit.sheet import read_sheet
     from difficulty.errors import RunError
-    from difficulty.lock import locked
     from difficulty.report.terminal import print_audit_result
+    from difficulty.run.lock import locked
     from difficulty.store import RunFolder, load_spec
 
     run = RunFolder(folder)

@@ -110,11 +110,11 @@ def compare_grades(folder: Path, overrides: Overrides, *, as_json: bool) -> None
 
 def merge_into(folders: list[Path], target: Path, *, as_json: bool) -> None:
     """Merge finished runs into a new one, run the stages after sampling, print the summary."""
-    from difficulty.lock import locked
     from difficulty.merge import merge_runs
     from difficulty.report.summary import summarize
     from difficulty.report.terminal import print_summary
     from difficulty.run import stages
+    from difficulty.run.lock import locked
     from difficulty.store import RunFolder, load_spec
 
     parts, run = [RunFolder(folder) for folder in folders], RunFolder(target)
@@ -133,8 +133,8 @@ def merge_into(folders: list[Path], target: Path, *, as_json: bool) -> None:
 def redo_run(folder: Path, what: str, max_tokens: int | None) -> None:
     """Take failed or truncated samples out of a run, so that ``sample`` draws them again."""
     from difficulty.errors import SettingsError
-    from difficulty.lock import locked
     from difficulty.run.change import change_run, with_larger_limit
+    from difficulty.run.lock import locked
     from difficulty.sampling.journal import seal
     from difficulty.sampling.redo import Redo, finish_redo, num_chosen, start_redo
     from difficulty.store import RunFolder, load_spec
@@ -159,7 +159,7 @@ def redo_run(folder: Path, what: str, max_tokens: int | None) -> None:
 
 def redo_errors_of(folder: Path) -> None:
     """Take the grades of a run away, so that answers without one are tried again."""
-    from difficulty.lock import locked
+    from difficulty.run.lock import locked
     from difficulty.store import RunFolder, load_spec
     from difficulty.user_rewards import try_errors_again
 
@@ -198,8 +198,8 @@ def starting_run(
         RunError: another process works on the run.
     """
     from difficulty.like import check_like
-    from difficulty.lock import locked
     from difficulty.run.change import find_run_dataset, plan_run, save_run
+    from difficulty.run.lock import locked
 
     found = find_run_dataset(run, dataset, overrides)
     plan = plan_run(run, dataset, found, model, overrides)
@@ -225,9 +225,9 @@ def run_stage(name: str, folder: Path, overrides: Overrides, *, as_json: bool) -
 
 def refresh_run(name: str, folder: Path, overrides: Overrides) -> RunFolder:
     """Run one stage, and every other one whose table is there but out of date."""
-    from difficulty.lock import locked
     from difficulty.run import stages
     from difficulty.run.change import change_run, with_overrides
+    from difficulty.run.lock import locked
     from difficulty.store import RunFolder, load_spec
 
     run = RunFolder(folder)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from difficulty import store
 from difficulty.errors import RunError
-from difficulty.lock import locked
+from difficulty.run.lock import locked
 from difficulty.schema import (
     Choice,
     Completion,
@@ -29,7 +29,7 @@ STAMP = store.Stamp(settings={"a": 1}, inputs={"x": "y"})
 
 LOCK_CODE = """
 import os, pathlib
-from difficulty.lock import locked
+from difficulty.run.lock import locked
 with locked(pathlib.Path({folder!r})):
     {then}
 """
