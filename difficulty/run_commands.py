@@ -110,11 +110,11 @@ def compare_grades(folder: Path, overrides: Overrides, *, as_json: bool) -> None
 
 def merge_into(folders: list[Path], target: Path, *, as_json: bool) -> None:
     """Merge finished runs into a new one, run the stages after sampling, print the summary."""
-    from difficulty.merge import merge_runs
     from difficulty.report.summary import summarize
     from difficulty.report.terminal import print_summary
     from difficulty.run import stages
     from difficulty.run.lock import locked
+    from difficulty.run.merge import merge_runs
     from difficulty.store import RunFolder, load_spec
 
     parts, run = [RunFolder(folder) for folder in folders], RunFolder(target)

@@ -6,8 +6,8 @@ from test_cli import difficulty
 
 from difficulty import store
 from difficulty.errors import RunError, SettingsError
-from difficulty.merge import merge_runs
 from difficulty.run import stages
+from difficulty.run.merge import merge_runs
 from difficulty.schema import Completion, Question, SetAside
 from difficulty.settings.run import ServerSpec
 
