@@ -15,7 +15,7 @@ from pathlib import Path
 
 from difficulty import store
 from difficulty.choose import choose
-from difficulty.run_forecast import Collapse
+from difficulty.run.forecast import Collapse
 from difficulty.settings.run import SelectionSpec
 
 # The tables of a run, as far as the rules look at them: one question in a hundred has a near

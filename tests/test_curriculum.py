@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from difficulty import curriculum, store
 from difficulty.levels import LEVELS, level_of
-from difficulty.run_forecast import Collapse
+from difficulty.run.forecast import Collapse
 from difficulty.schema import PassRate, Selection
 from difficulty.settings.run import SelectionSpec
 

@@ -24,7 +24,7 @@ from difficulty.acr.spread import narrow_chances
 from difficulty.acr.value_laws import ValueLaws, ValueTable
 from difficulty.errors import SettingsError
 from difficulty.reward_table import reward_table
-from difficulty.run_forecast import forecast_json
+from difficulty.run.forecast import forecast_json
 from difficulty.settings.forecast import ForecastSpec
 
 shares = st.lists(st.floats(0.01, 1), min_size=3, max_size=3).map(lambda x: np.array(x) / sum(x))
@@ -395,7 +395,7 @@ def test_any_reward_in_the_grades_is_read(run_folder):
     run = store.RunFolder(run_folder)
     spec = store.load_spec(run)
     stamp = store.read_stamp(run.grades)
-    from difficulty.run_forecast import read_counts
+    from difficulty.run.forecast import read_counts
     from difficulty.schema import Grade
 
     grades = list(store.read_rows(run.grades, Grade))

@@ -70,7 +70,7 @@ def choose_above(folder, rows, **selection):
     run = store.RunFolder(folder)
     with store.TableWriter(run.profile, store.table_schema(PassRate), None) as table:
         table.write_rows(rows)
-    from difficulty.run_forecast import Collapse
+    from difficulty.run.forecast import Collapse
 
     spec = SelectionSpec(**selection)
     connection = store.connect(run)

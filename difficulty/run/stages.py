@@ -33,7 +33,7 @@ from difficulty.export.write import (
 )
 from difficulty.report.live import Live, Update
 from difficulty.run.change import refuse_other_sampling
-from difficulty.run_forecast import (
+from difficulty.run.forecast import (
     Collapse,
     empty_forecast,
     forecast_json,
