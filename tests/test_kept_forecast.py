@@ -8,8 +8,8 @@ import pytest
 from conftest import make_spec
 
 from difficulty.acr import Counts, collapse_posterior, forecast
-from difficulty.kept_forecast import forecast_kept
 from difficulty.levels import level_of
+from difficulty.run.forecast_kept import forecast_kept
 from difficulty.settings.run import SelectionSpec
 
 QUARTER, THIRD = Fraction(1, 4), Fraction(1, 3)
