@@ -23,8 +23,8 @@ from difficulty.acr.rewards import Outcomes, RewardTable, _Ties, forecast_reward
 from difficulty.acr.spread import narrow_chances
 from difficulty.acr.value_laws import ValueLaws, ValueTable
 from difficulty.errors import SettingsError
-from difficulty.reward_table import reward_table
 from difficulty.run.forecast import forecast_json
+from difficulty.run.reward_table import reward_table
 from difficulty.settings.forecast import ForecastSpec
 
 shares = st.lists(st.floats(0.01, 1), min_size=3, max_size=3).map(lambda x: np.array(x) / sum(x))

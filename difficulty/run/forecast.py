@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from difficulty import levels, store
-from difficulty.reward_table import read_rewards, wants_rewards
 from difficulty.run.forecast_kept import forecast_kept, kept_questions, read_by_guess
+from difficulty.run.reward_table import read_rewards, wants_rewards
 from difficulty.settings import run as run_spec
 from difficulty.settings.run import RunSpec
 from difficulty.store import RunFolder
