@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 
 from difficulty import store
-from difficulty.choose import choose
 from difficulty.run.forecast import Collapse
+from difficulty.selection.choose import choose
 from difficulty.settings.run import SelectionSpec
 
 # The tables of a run, as far as the rules look at them: one question in a hundred has a near

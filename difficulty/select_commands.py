@@ -42,8 +42,8 @@ def refuse_early(run: RunFolder, overrides: Overrides) -> None:
         SettingsError: a quota or mix for a source that is not there.
         InputError: an evaluation set that cannot be read.
     """
-    from difficulty.choose import require_sources
     from difficulty.run.change import with_overrides
+    from difficulty.selection.choose import require_sources
     from difficulty.sources.wording import read_wordings
     from difficulty.store import load_spec
 

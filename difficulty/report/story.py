@@ -9,9 +9,9 @@ from typing import Any
 from rich.console import Console
 
 from difficulty import curriculum, store
-from difficulty.choose import prepare
 from difficulty.errors import InputError, RunError
 from difficulty.report.terminal import escape
+from difficulty.selection.choose import prepare
 from difficulty.settings.run import RunSpec, SelectionSpec, settings_through
 from difficulty.store import RunFolder
 

@@ -1,0 +1,1 @@
+"""Which questions are kept, why not the others, and in what order."""
