@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from difficulty import curriculum, store
+from difficulty import store
 from difficulty.levels import LEVELS, level_of
 from difficulty.run.forecast import Collapse
 from difficulty.schema import PassRate, Selection
+from difficulty.selection import rules as curriculum
 from difficulty.settings.run import SelectionSpec
 
 

@@ -116,7 +116,7 @@ def _measured(run: store.RunFolder, spec: RunSpec) -> str:
 
 
 def _rules(spec: RunSpec) -> str:
-    from difficulty.curriculum import rule_settings
+    from difficulty.selection.rules import rule_settings
 
     settings = dict.fromkeys(rule_settings(spec.selection).values())
     return " ".join(text for text in settings if text != "--min-graded")

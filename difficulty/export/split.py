@@ -11,9 +11,10 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
-from difficulty import curriculum, store
+from difficulty import store
 from difficulty.errors import SettingsError
 from difficulty.export.carried import wanted_columns
+from difficulty.selection import rules as curriculum
 from difficulty.settings.run import RunSpec
 
 if TYPE_CHECKING:

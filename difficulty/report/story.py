@@ -8,9 +8,10 @@ from typing import Any
 
 from rich.console import Console
 
-from difficulty import curriculum, store
+from difficulty import store
 from difficulty.errors import InputError, RunError
 from difficulty.report.terminal import escape
+from difficulty.selection import rules as curriculum
 from difficulty.selection.choose import prepare
 from difficulty.settings.run import RunSpec, SelectionSpec, settings_through
 from difficulty.store import RunFolder
