@@ -11,14 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_curriculum import choose, profile_row
 
-from difficulty import orders, store
+from difficulty import store
 from difficulty.chance import beats_guessing, guess_chance
 from difficulty.errors import SettingsError
 from difficulty.levels import level_of
-from difficulty.orders import gaussian_turns
 from difficulty.schema import NearDuplicate, Overlap, PassRate, Selection
 from difficulty.selection import choose as chooser
+from difficulty.selection import orders
 from difficulty.selection import rules as curriculum
+from difficulty.selection.orders import gaussian_turns
 from difficulty.settings.run import SelectionSpec
 from difficulty.settings.selection import batch_places, check_selection, parse_mix
 

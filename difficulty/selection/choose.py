@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from difficulty import levels, orders, store
+from difficulty import levels, store
 from difficulty.chance import beats_guessing, guess_chance
 from difficulty.errors import SettingsError
+from difficulty.selection import orders
 from difficulty.selection import rules as curriculum
 from difficulty.settings import run as run_spec
 from difficulty.settings import selection as selection_spec

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from difficulty import levels
 from difficulty.chance import beats_guessing
-from difficulty.orders import ORDERS, mixed_sql, sql_text
-from difficulty.orders import sql_name as sql_name
+from difficulty.selection.orders import ORDERS, mixed_sql, sql_text
+from difficulty.selection.orders import sql_name as sql_name
 from difficulty.settings import run as run_spec
 from difficulty.settings.run import SelectionSpec
 
