@@ -1,0 +1,1 @@
+"""Questions that ask almost the same, and those that an evaluation set asks."""
