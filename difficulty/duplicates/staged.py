@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from difficulty import store
-from difficulty.duplicates.signatures import BANDS, bands
+from difficulty.selection.duplicates.signatures import BANDS, bands
 
 if TYPE_CHECKING:
     import duckdb
