@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from difficulty import store
-from difficulty.duplicates.texts import comparable
 from difficulty.selection.duplicates.signatures import SIMILAR, similarity
 from difficulty.selection.duplicates.staged import Item, candidates, stage
+from difficulty.selection.duplicates.texts import comparable
 
 
 def main() -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from difficulty import store
-from difficulty.duplicates.texts import comparable, plain
 from difficulty.schema import NearDuplicate
 from difficulty.selection.duplicates.signatures import SIMILAR, similarity
 from difficulty.selection.duplicates.staged import Candidate, Item, candidates, stage
+from difficulty.selection.duplicates.texts import comparable, plain
 from difficulty.settings.run import RunSpec, settings_through
 from difficulty.store import RunFolder
 

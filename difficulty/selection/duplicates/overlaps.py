@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from difficulty import store
-from difficulty.duplicates.texts import comparable
 from difficulty.errors import InputError
 from difficulty.schema import Overlap
 from difficulty.selection.duplicates.near import question_items
 from difficulty.selection.duplicates.signatures import SIMILAR, similarity
 from difficulty.selection.duplicates.staged import Item, candidates, stage
+from difficulty.selection.duplicates.texts import comparable
 from difficulty.settings.run import RunSpec, settings_through
 from difficulty.sources.dataset import find_dataset
 from difficulty.sources.wording import read_wordings

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from difficulty.duplicates.texts import gram_length, numbers
+from difficulty.selection.duplicates.texts import gram_length, numbers
 
 if TYPE_CHECKING:
     import numpy as np
