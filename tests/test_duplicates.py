@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from difficulty import store
-from difficulty.duplicates import evaluation_hashes, list_near_duplicates, list_overlaps
 from difficulty.errors import InputError
 from difficulty.schema import NearDuplicate, Overlap, Question
+from difficulty.selection.duplicates import evaluation_hashes, list_near_duplicates, list_overlaps
 from difficulty.selection.duplicates.signatures import bands, grams, similarity
 from difficulty.selection.duplicates.texts import comparable, gram_length, numbers, plain
 from difficulty.settings.run import SelectionSpec

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from difficulty import pass_rates, regrade, store
-from difficulty.duplicates import evaluation_hashes, list_near_duplicates, list_overlaps
 from difficulty.errors import RunError, SettingsError
 from difficulty.export.carried import NOTHING, find_carried, left_out_of
 from difficulty.export.split import layout_settings
@@ -44,6 +43,7 @@ from difficulty.run.forecast import (
 from difficulty.schema import Completion, Grade, PassRate, Question, Selection
 from difficulty.selection import rules as curriculum
 from difficulty.selection.choose import choose, require_sources, say_costs
+from difficulty.selection.duplicates import evaluation_hashes, list_near_duplicates, list_overlaps
 from difficulty.settings import run as run_spec
 from difficulty.settings.run import RunSpec, settings_through
 from difficulty.store import RunFolder, Stamp
