@@ -17,7 +17,7 @@ from difficulty import config_file
 from difficulty.errors import SettingsError
 from difficulty.settings import run as run_spec
 from difficulty.settings.run import RunSpec
-from difficulty.trainer_config import (
+from difficulty.trainers.config import (
     NAMES,
     TRAINERS,
     Origin,
