@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from difficulty import config_file
 from difficulty.errors import SettingsError
 from difficulty.settings import run as run_spec
 from difficulty.settings.run import RunSpec
+from difficulty.trainers import config_file
 from difficulty.trainers.config import (
     NAMES,
     TRAINERS,

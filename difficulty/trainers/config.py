@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from difficulty import config_file
 from difficulty.errors import InputError
+from difficulty.trainers import config_file
 
 Origin = Literal["stated", "default", "variable", "unknown"]
 
