@@ -197,9 +197,9 @@ def starting_run(
         SettingsError: settings that cannot work, or other ones than the run was made with.
         RunError: another process works on the run.
     """
-    from difficulty.like import check_like
     from difficulty.run.change import find_run_dataset, plan_run, save_run
     from difficulty.run.lock import locked
+    from difficulty.trainers.like import check_like
 
     found = find_run_dataset(run, dataset, overrides)
     plan = plan_run(run, dataset, found, model, overrides)

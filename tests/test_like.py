@@ -4,9 +4,9 @@ import pytest
 from conftest import make_spec
 
 from difficulty.errors import InputError, SettingsError
-from difficulty.like import check_like, compare, read_trainer_config
 from difficulty.settings.run import SelectionSpec
 from difficulty.trainers.config import NAMES
+from difficulty.trainers.like import check_like, compare, read_trainer_config
 
 SAMPLING = {"model": "org/base-1b", "max_tokens": 512}
 
