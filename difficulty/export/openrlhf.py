@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from difficulty.export.trainer import Trainer
 from difficulty.export.training_row import TrainingRow, messages_type, profile_fields, profile_types
+from difficulty.trainers.trainer import Trainer
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from difficulty.export.trainer import Trainer
 from difficulty.settings.reward_code import Signature, signature_of
 from difficulty.settings.rewards import GradingSpec, RewardSpec, is_builtin, threshold_of
 from difficulty.settings.run import RunSpec
+from difficulty.trainers.trainer import Trainer
 
 MESSAGES = '[{"role": "assistant", "content": text}]'
 

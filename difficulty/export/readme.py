@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from difficulty.export.own_reward import own_note, own_setup
-from difficulty.export.trainer import Trainer
 from difficulty.settings.run import RunSpec, SamplingSpec
+from difficulty.trainers.trainer import Trainer
 
 KEPT = "the kept questions in curriculum order"
 

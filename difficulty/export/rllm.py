@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from difficulty.export.trainer import Trainer
 from difficulty.export.training_row import (
     TrainingRow,
     profile_fields,
     profile_types,
     the_one_user_turn,
 )
+from difficulty.trainers.trainer import Trainer
 
 if TYPE_CHECKING:
     import pyarrow as pa

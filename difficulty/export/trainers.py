@@ -17,8 +17,8 @@ from difficulty.export import (
     verifiers,
     verl,
 )
-from difficulty.export.trainer import Trainer
 from difficulty.settings.run import RunSpec
+from difficulty.trainers.trainer import Trainer
 
 MODULES = (
     trl, verl, ms_swift, openrlhf, verifiers, areal, skyrl,
