@@ -15,12 +15,12 @@ from difficulty import store
 from difficulty.errors import InputError, SettingsError
 from difficulty.export import TRAINERS, find_trainer
 from difficulty.export.readme import readme
-from difficulty.export.training_row import TrainingRow
 from difficulty.grading.key import grading_key, question_from_key
 from difficulty.run import stages
 from difficulty.run.change import change_run
 from difficulty.settings.rewards import GradingSpec, RewardSpec
 from difficulty.settings.run import SelectionSpec, ServerSpec
+from difficulty.trainers.row import TrainingRow
 
 CARRIED = {
     "question_id",

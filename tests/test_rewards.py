@@ -302,7 +302,7 @@ def test_many_threads_get_their_own_verdicts_on_mathematics():
 
 def training_row(kind):
     """A question as exporters get it."""
-    from difficulty.export.training_row import TrainingRow
+    from difficulty.trainers.row import TrainingRow
 
     options = {"A": "Lisbon", "B": "Paris"} if kind == "choice" else None
     question = make_question("Which?", kind=kind, answer="B" if options else "2", choices=options)

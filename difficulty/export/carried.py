@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from difficulty import store
 from difficulty.errors import SettingsError
-from difficulty.export.training_row import PROFILE_NAMES, TrainingRow
 from difficulty.settings.run import RunSpec
 from difficulty.settings.selection import CARRY_ALL, CARRY_NONE
+from difficulty.trainers.row import PROFILE_NAMES, TrainingRow
 from difficulty.trainers.trainer import Trainer
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from difficulty.export.training_row import (
+from difficulty.trainers.row import (
     TrainingRow,
     profile_fields,
     profile_types,

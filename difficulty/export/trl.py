@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from difficulty.export.training_row import TrainingRow, messages_type, profile_fields, profile_types
+from difficulty.trainers.row import TrainingRow, messages_type, profile_fields, profile_types
 from difficulty.trainers.trainer import Trainer
 
 if TYPE_CHECKING:

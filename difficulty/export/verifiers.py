@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from difficulty.export.training_row import TrainingRow, messages_type, profile_fields
+from difficulty.trainers.row import TrainingRow, messages_type, profile_fields
 from difficulty.trainers.trainer import Trainer
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from difficulty.export.folder import remove_folder, write_folder
 from difficulty.export.readme import KEPT, readme
 from difficulty.export.shards import shard_path, shards_of, write_shards
 from difficulty.export.split import Split, make_splits, placed_sql, splits_of
-from difficulty.export.training_row import TrainingRow
 from difficulty.grading.key import grading_key
 from difficulty.schema import Question
 from difficulty.settings.run import RunSpec, SamplingSpec
 from difficulty.settings.selection import SHARD_ROWS
+from difficulty.trainers.row import TrainingRow
 from difficulty.trainers.trainer import Trainer
 
 if TYPE_CHECKING:

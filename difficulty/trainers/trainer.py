@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from difficulty.export.training_row import TrainingRow
+from difficulty.trainers.row import TrainingRow
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,9 +15,9 @@ from typing import Any
 
 from difficulty import prompts
 from difficulty.export.carried import GOLD_NAMES, OWN_RECORD
-from difficulty.export.training_row import PROFILE_NAMES
 from difficulty.grading.key import grading_key
 from difficulty.schema import Question
+from difficulty.trainers.row import PROFILE_NAMES
 from difficulty.user_rewards.function import Loaded
 from difficulty.user_rewards.request import question_of
 from difficulty.user_rewards.setup import Setup
