@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from difficulty.errors import SettingsError
 from difficulty.export import (
-    nemo_rl,
     open_instruct,
     openrlhf,
     plain,
@@ -16,7 +15,7 @@ from difficulty.export import (
     verl,
 )
 from difficulty.settings.run import RunSpec
-from difficulty.trainers import areal, ms_swift
+from difficulty.trainers import areal, ms_swift, nemo_rl
 from difficulty.trainers.trainer import Trainer
 
 MODULES = (
