@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from difficulty.errors import SettingsError
-from difficulty.export import skyrl, slime, trl, verifiers, verl
+from difficulty.export import slime, trl, verifiers, verl
 from difficulty.settings.run import RunSpec
-from difficulty.trainers import areal, ms_swift, nemo_rl, open_instruct, openrlhf, plain, rllm
+from difficulty.trainers import (
+    areal,
+    ms_swift,
+    nemo_rl,
+    open_instruct,
+    openrlhf,
+    plain,
+    rllm,
+    skyrl,
+)
 from difficulty.trainers.trainer import Trainer
 
 MODULES = (
