@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from difficulty.errors import SettingsError
-from difficulty.export import slime, trl, verifiers, verl
+from difficulty.export import trl, verifiers, verl
 from difficulty.settings.run import RunSpec
 from difficulty.trainers import (
     areal,
@@ -14,6 +14,7 @@ from difficulty.trainers import (
     plain,
     rllm,
     skyrl,
+    slime,
 )
 from difficulty.trainers.trainer import Trainer
 
