@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from difficulty.errors import SettingsError
-from difficulty.export import trl, verifiers, verl
+from difficulty.export import verifiers, verl
 from difficulty.settings.run import RunSpec
 from difficulty.trainers import (
     areal,
@@ -15,6 +15,7 @@ from difficulty.trainers import (
     rllm,
     skyrl,
     slime,
+    trl,
 )
 from difficulty.trainers.trainer import Trainer
 
