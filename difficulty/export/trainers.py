@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from difficulty.errors import SettingsError
-from difficulty.export import verifiers, verl
+from difficulty.export import verl
 from difficulty.settings.run import RunSpec
 from difficulty.trainers import (
     areal,
@@ -16,6 +16,7 @@ from difficulty.trainers import (
     skyrl,
     slime,
     trl,
+    verifiers,
 )
 from difficulty.trainers.trainer import Trainer
 
