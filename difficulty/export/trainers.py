@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from difficulty.errors import SettingsError
-from difficulty.export import verl
 from difficulty.settings.run import RunSpec
 from difficulty.trainers import (
     areal,
@@ -17,6 +16,7 @@ from difficulty.trainers import (
     slime,
     trl,
     verifiers,
+    verl,
 )
 from difficulty.trainers.trainer import Trainer
 
