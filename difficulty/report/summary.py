@@ -11,7 +11,6 @@ from typing import Any
 from difficulty import levels, store
 from difficulty.audit.result import Audit, load_audit
 from difficulty.export.shards import shards_of
-from difficulty.export.trainers import TRAINERS
 from difficulty.export.write import export_file
 from difficulty.regrade import Regrade, load_regrade
 from difficulty.report.reward_summary import (
@@ -22,6 +21,7 @@ from difficulty.report.reward_summary import (
 )
 from difficulty.schema import OUTCOMES
 from difficulty.settings.run import RunSpec
+from difficulty.trainers.find import TRAINERS
 
 TRUNCATED_SHARE = 0.05
 """Above this share of cut answers, levels say more about the token limit than about the model."""

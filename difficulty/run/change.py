@@ -13,13 +13,13 @@ from typing import Any
 
 from difficulty import store
 from difficulty.errors import SettingsError
-from difficulty.export.trainers import find_trainer, require_one_turn
 from difficulty.grading import GRADER_VERSION
 from difficulty.settings import rewards as reward_spec
 from difficulty.settings import run as run_spec
 from difficulty.settings.run import GradingSpec, RunSpec, settings_through
 from difficulty.sources.dataset import Dataset, find_dataset
 from difficulty.store import RunFolder
+from difficulty.trainers.find import find_trainer, require_one_turn
 
 Overrides = dict[str, dict[str, Any]]
 """Section -> key -> value, for what the user stated; everything else keeps its value."""

@@ -20,7 +20,6 @@ from difficulty import pass_rates, regrade, store
 from difficulty.errors import RunError, SettingsError
 from difficulty.export.carried import NOTHING, find_carried, left_out_of
 from difficulty.export.split import layout_settings
-from difficulty.export.trainers import TRAINERS, find_trainer, require_one_turn
 from difficulty.export.write import (
     CONTROL,
     export_file,
@@ -47,6 +46,7 @@ from difficulty.selection.duplicates import evaluation_hashes, list_near_duplica
 from difficulty.settings import run as run_spec
 from difficulty.settings.run import RunSpec, settings_through
 from difficulty.store import RunFolder, Stamp
+from difficulty.trainers.find import TRAINERS, find_trainer, require_one_turn
 
 if TYPE_CHECKING:
     pass
