@@ -93,7 +93,7 @@ def compare_grades(folder: Path, overrides: Overrides, *, as_json: bool) -> None
     """Grade again and say what became of verdicts and levels."""
     import dataclasses
 
-    from difficulty.regrade import comparing
+    from difficulty.audit.regrade import comparing
     from difficulty.report.terminal import print_regrade
     from difficulty.store import RunFolder, load_spec
 

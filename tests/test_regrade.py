@@ -6,8 +6,8 @@ from conftest import QuietLive, make_spec
 from test_cli import difficulty, one_line
 
 from difficulty import store
+from difficulty.audit.regrade import load_regrade
 from difficulty.grading import GRADER_VERSION
-from difficulty.regrade import load_regrade
 from difficulty.report.grader_checks import regrade_lines
 from difficulty.report.page import render
 from difficulty.report.summary import REGRADE_LISTED, summarize

@@ -6,8 +6,8 @@ from rich.table import Table
 
 from difficulty.audit.draw import Sample, rules_of
 from difficulty.audit.estimate import Share
+from difficulty.audit.regrade import Regrade, describe
 from difficulty.audit.result import Audit
-from difficulty.regrade import Regrade, describe
 
 LISTED = 10
 """Replies or questions that the terminal names; the files list all."""

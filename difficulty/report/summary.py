@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from difficulty import levels, store
+from difficulty.audit.regrade import Regrade, load_regrade
 from difficulty.audit.result import Audit, load_audit
 from difficulty.export.shards import shards_of
 from difficulty.export.write import export_file
-from difficulty.regrade import Regrade, load_regrade
 from difficulty.report.reward_summary import (
     RewardSummary,
     reward_settings,

@@ -8,8 +8,8 @@ from rich import markup
 from rich.console import Console
 from rich.table import Table
 
+from difficulty.audit.regrade import Regrade
 from difficulty.audit.result import Audit
-from difficulty.regrade import Regrade
 from difficulty.report.grader_checks import (
     audit_details,
     audit_line,

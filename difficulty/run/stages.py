@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from difficulty import pass_rates, regrade, store
+from difficulty import pass_rates, store
+from difficulty.audit import regrade
 from difficulty.errors import RunError, SettingsError
 from difficulty.export.carried import NOTHING, find_carried, left_out_of
 from difficulty.export.split import layout_settings
