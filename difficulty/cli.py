@@ -524,7 +524,7 @@ def audit_grader(
     as_json: Json = False,
 ) -> None:
     """Hold the grader against replies that a person has labelled."""
-    from difficulty.grading.audit import audit
+    from difficulty.audit.cases import audit
     from difficulty.report.terminal import print_audit
     from difficulty.sources.cases import read_cases
 

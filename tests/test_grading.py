@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from difficulty.audit.cases import audit, read_case
 from difficulty.errors import InputError
 from difficulty.grading import check_gold, clean_gold, grade
-from difficulty.grading.audit import audit, read_case
 from difficulty.grading.gold import infer_kind
 from difficulty.grading.latex import static_limit
 from difficulty.grading.normalize import normalize

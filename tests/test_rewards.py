@@ -11,10 +11,10 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from conftest import make_question
 
+from difficulty.audit.cases import read_case
 from difficulty.errors import InputError, SettingsError
 from difficulty.export import TRAINERS
 from difficulty.grading import grade
-from difficulty.grading.audit import read_case
 from difficulty.grading.key import grading_key
 from difficulty.rewards import (
     GradeORM,
