@@ -30,7 +30,7 @@ def draw_audit(folder: Path, rows: int, seed: int | None, *, as_json: bool) -> N
     if as_json:
         print_json(_drawn_facts(run, sample))
         return
-    from difficulty.report.grader_checks import drawn_table
+    from difficulty.audit.checks import drawn_table
 
     shown = console()
     shown.print(drawn_table(sample))

@@ -19,6 +19,7 @@ from test_cli import difficulty, one_line
 
 from difficulty import store
 from difficulty.audit.cells import from_cell, to_cell
+from difficulty.audit.checks import audit_line, rates
 from difficulty.audit.draw import Drawn, allocate, details, draw, load_sample, save_sample
 from difficulty.audit.estimate import Share, Stratum, share_of
 from difficulty.audit.judge import judge
@@ -27,7 +28,6 @@ from difficulty.audit.result import Audit, load_audit, save_audit
 from difficulty.audit.sheet import CELL_LIMIT, COLUMNS, read_sheet, write_sheet
 from difficulty.errors import InputError, RunError, SettingsError
 from difficulty.report.audit_page import render_audit
-from difficulty.report.grader_checks import audit_line, rates
 from difficulty.report.terminal import print_audit_result
 from difficulty.run import stages
 from difficulty.schema import Completion, Grade, Question, Span

@@ -6,9 +6,9 @@ from conftest import QuietLive, make_spec
 from test_cli import difficulty, one_line
 
 from difficulty import store
+from difficulty.audit.checks import regrade_lines
 from difficulty.audit.regrade import load_regrade
 from difficulty.grading import GRADER_VERSION
-from difficulty.report.grader_checks import regrade_lines
 from difficulty.report.page import render
 from difficulty.report.summary import REGRADE_LISTED, summarize
 from difficulty.run import stages

@@ -6,7 +6,8 @@ import dataclasses
 from pathlib import Path
 
 from difficulty import store
-from difficulty.report import grader_checks, outlook
+from difficulty.audit import checks as grader_checks
+from difficulty.report import outlook
 from difficulty.report.summary import Summary
 from difficulty.report.terminal import kept_cell, kept_note, rate, span
 

@@ -8,9 +8,7 @@ from rich import markup
 from rich.console import Console
 from rich.table import Table
 
-from difficulty.audit.regrade import Regrade
-from difficulty.audit.result import Audit
-from difficulty.report.grader_checks import (
+from difficulty.audit.checks import (
     audit_details,
     audit_line,
     pass_rate_words,
@@ -18,6 +16,8 @@ from difficulty.report.grader_checks import (
     regrade_lines,
     verdict_table,
 )
+from difficulty.audit.regrade import Regrade
+from difficulty.audit.result import Audit
 from difficulty.report.live import printable
 from difficulty.report.reward_summary import reward_line
 from difficulty.report.summary import LevelCount, Summary
