@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from difficulty.audit_commands import draw_audit, read_audit
-from difficulty.cli_options import (
+from difficulty.cli.options import (
     ColumnOption,
     ConcurrencyOption,
     EndpointOption,

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from difficulty.cli_options import as_tuple, stated
+from difficulty.cli.options import as_tuple, stated
 
 PassRateOption = Annotated[
     str | None, typer.Option(metavar="LOW-HIGH", help="Keep this band of pass rates only.")
