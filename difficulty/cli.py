@@ -46,6 +46,32 @@ from difficulty.cli.options import (
     stated,
     stop_strings,
 )
+from difficulty.cli.select_options import (
+    AboveChanceOption,
+    AgainstOption,
+    BatchSizeOption,
+    CarryOption,
+    ControlOption,
+    CopiesOption,
+    ExplainOption,
+    GaussianMeanOption,
+    GaussianWidthOption,
+    HoldoutOption,
+    MaxCollapseOption,
+    MaxQuestionsOption,
+    MixOption,
+    NearDuplicatesOption,
+    OrderOption,
+    PassRateOption,
+    PublicOption,
+    PushOption,
+    QuotaOption,
+    ResetOption,
+    SelectSeedOption,
+    ShardRowsOption,
+    evaluation_sets,
+    ordering,
+)
 from difficulty.forecast_commands import forecast_run_or_counts
 from difficulty.forecast_options import (
     BufferOption,
@@ -76,32 +102,6 @@ from difficulty.run_commands import (
 )
 from difficulty.select_commands import explain as explain_question
 from difficulty.select_commands import export_run, select_run
-from difficulty.select_options import (
-    AboveChanceOption,
-    AgainstOption,
-    BatchSizeOption,
-    CarryOption,
-    ControlOption,
-    CopiesOption,
-    ExplainOption,
-    GaussianMeanOption,
-    GaussianWidthOption,
-    HoldoutOption,
-    MaxCollapseOption,
-    MaxQuestionsOption,
-    MixOption,
-    NearDuplicatesOption,
-    OrderOption,
-    PassRateOption,
-    PublicOption,
-    PushOption,
-    QuotaOption,
-    ResetOption,
-    SelectSeedOption,
-    ShardRowsOption,
-    evaluation_sets,
-    ordering,
-)
 
 if TYPE_CHECKING:
     from difficulty.run.change import Overrides
