@@ -11,6 +11,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from difficulty.audit_commands import draw_audit, read_audit
+from difficulty.cli.forecast_options import (
+    BufferOption,
+    ForTrainerOption,
+    GenGroupsOption,
+    LengthPenaltyOption,
+    MaxLengthOption,
+    MaxRoundsOption,
+    PenaltyWeightOption,
+    RedrawOption,
+    SpreadOption,
+    StepsOption,
+    TrainGroupsOption,
+)
 from difficulty.cli.options import (
     ColumnOption,
     ConcurrencyOption,
@@ -73,19 +86,6 @@ from difficulty.cli.select_options import (
     ordering,
 )
 from difficulty.forecast_commands import forecast_run_or_counts
-from difficulty.forecast_options import (
-    BufferOption,
-    ForTrainerOption,
-    GenGroupsOption,
-    LengthPenaltyOption,
-    MaxLengthOption,
-    MaxRoundsOption,
-    PenaltyWeightOption,
-    RedrawOption,
-    SpreadOption,
-    StepsOption,
-    TrainGroupsOption,
-)
 from difficulty.run_commands import (
     check_set,
     compare_grades,
