@@ -22,8 +22,8 @@ from bench.trainers.proof import MODEL
 from bench.validate_forecast_questions import FEW_SHOT, make_questions
 from bench.validate_forecast_table import Measured, choose, tables
 from difficulty import prompts, store
+from difficulty.cli.run import end_on_error, profile_run
 from difficulty.grading.key import grading_key
-from difficulty.run_commands import end_on_error, profile_run
 from difficulty.schema import Grade, PassRate, Question
 from difficulty.settings.run import FewShotTurn
 

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from difficulty.run_commands import console, live_display, print_json, refresh_run
+from difficulty.cli.run import console, live_display, print_json, refresh_run
 
 if TYPE_CHECKING:
     from difficulty.audit.draw import Sample

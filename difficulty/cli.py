@@ -59,6 +59,20 @@ from difficulty.cli.options import (
     stated,
     stop_strings,
 )
+from difficulty.cli.run import (
+    check_set,
+    compare_grades,
+    console,
+    end_on_error,
+    merge_into,
+    print_json,
+    profile_run,
+    redo_errors_of,
+    redo_run,
+    refresh_run,
+    run_stage,
+    summary_json,
+)
 from difficulty.cli.select_options import (
     AboveChanceOption,
     AgainstOption,
@@ -86,20 +100,6 @@ from difficulty.cli.select_options import (
     ordering,
 )
 from difficulty.forecast_commands import forecast_run_or_counts
-from difficulty.run_commands import (
-    check_set,
-    compare_grades,
-    console,
-    end_on_error,
-    merge_into,
-    print_json,
-    profile_run,
-    redo_errors_of,
-    redo_run,
-    refresh_run,
-    run_stage,
-    summary_json,
-)
 from difficulty.select_commands import explain as explain_question
 from difficulty.select_commands import export_run, select_run
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from difficulty.run_commands import console, print_json, refresh_run
+from difficulty.cli.run import console, print_json, refresh_run
 from difficulty.settings.forecast import PENALTY_KEYS, TRAINER_KEYS, ForecastSpec
 
 

@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from difficulty.run_commands import console, print_json, refresh_run, show_stage, stage_facts
+from difficulty.cli.run import console, print_json, refresh_run, show_stage, stage_facts
 
 if TYPE_CHECKING:
     from difficulty.run.change import Overrides

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from difficulty.cli.run import end_on_error, profile_run, show_stage, starting_run
 from difficulty.errors import SettingsError
 from difficulty.report.live import Live
 from difficulty.run import stages
 from difficulty.run.change import Overrides
-from difficulty.run_commands import end_on_error, profile_run, show_stage, starting_run
 from difficulty.settings.run import RunSpec
 from difficulty.settings.toml import typed_values
 from difficulty.sources.few_shot import read_few_shot

@@ -16,7 +16,7 @@ from pathlib import Path
 from bench.trainers.environments import ENVIRONMENTS, PLACE, ROOT, Environment, make, variables
 from bench.trainers.material import make_material
 from bench.trainers.proof import OUTCOME
-from difficulty.run_commands import end_on_error
+from difficulty.cli.run import end_on_error
 
 LONGEST_S = 1800
 

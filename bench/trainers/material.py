@@ -8,10 +8,10 @@ import shutil
 from pathlib import Path
 
 from difficulty import prompts, store
+from difficulty.cli.run import starting_run
 from difficulty.export import TRAINERS, write_export
 from difficulty.report.live import Live
 from difficulty.run.stages import profile
-from difficulty.run_commands import starting_run
 from difficulty.sampling.scripted import Script, scripted_server
 from difficulty.schema import Question
 
