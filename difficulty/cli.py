@@ -73,6 +73,8 @@ from difficulty.cli.run import (
     run_stage,
     summary_json,
 )
+from difficulty.cli.select import explain as explain_question
+from difficulty.cli.select import export_run, select_run
 from difficulty.cli.select_options import (
     AboveChanceOption,
     AgainstOption,
@@ -100,8 +102,6 @@ from difficulty.cli.select_options import (
     ordering,
 )
 from difficulty.forecast_commands import forecast_run_or_counts
-from difficulty.select_commands import explain as explain_question
-from difficulty.select_commands import export_run, select_run
 
 if TYPE_CHECKING:
     from difficulty.run.change import Overrides
