@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from difficulty.audit_commands import draw_audit, read_audit
+from difficulty.cli.forecast import forecast_run_or_counts
 from difficulty.cli.forecast_options import (
     BufferOption,
     ForTrainerOption,
@@ -101,7 +102,6 @@ from difficulty.cli.select_options import (
     evaluation_sets,
     ordering,
 )
-from difficulty.forecast_commands import forecast_run_or_counts
 
 if TYPE_CHECKING:
     from difficulty.run.change import Overrides
