@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difficulty.audit_commands import draw_audit, read_audit
+from difficulty.cli.audit import draw_audit, read_audit
 from difficulty.cli.forecast import forecast_run_or_counts
 from difficulty.cli.forecast_options import (
     BufferOption,
