@@ -543,7 +543,7 @@ def doctor(
     as_json: Json = False,
 ) -> None:
     """Say what this machine can run and what is missing, before an engine takes a minute to."""
-    from difficulty.doctor import examine
+    from difficulty.cli.doctor import examine
     from difficulty.report.terminal import print_doctor
 
     found = examine(model)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from difficulty import doctor
+from difficulty.cli import doctor
 from difficulty.sampling import servers
 from difficulty.sampling.engine_memory import NodeMemory
 from difficulty.sampling.servers import Machine
