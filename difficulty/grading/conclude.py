@@ -25,10 +25,10 @@ from difficulty.grading.leads import (
 from difficulty.grading.markers import CONCLUDE, ODD_ONE, WEAK
 from difficulty.grading.normalize import Normal
 from difficulty.grading.options import Mention, Options, begins_sentence, option_key
-from difficulty.grading.phrases import REFUSAL, UNASSERTED
 from difficulty.grading.predicates import LabelChars, predicates
 from difficulty.grading.settle import Declared
 from difficulty.grading.stated import SENTENCE, stated, without_echo
+from difficulty.grading.words.phrases import REFUSAL, UNASSERTED
 
 
 def conclusions(reply: Normal, start: int, options: Options) -> list[Declared]:

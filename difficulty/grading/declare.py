@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from difficulty.grading.anchors import Anchored
 from difficulty.grading.markers import FINAL
 from difficulty.grading.normalize import Normal
-from difficulty.grading.phrases import UNASSERTED
 from difficulty.grading.spots import MAX_SITES, Spot, last_spots
+from difficulty.grading.words.phrases import UNASSERTED
 
 MAX_LINE = 2000
 """Characters of a declared answer that are read; a longer one is no answer."""

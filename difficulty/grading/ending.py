@@ -14,7 +14,7 @@ from difficulty.grading.declare import runs_on
 from difficulty.grading.latex import normalize_math, split_top, squeeze
 from difficulty.grading.normalize import Normal
 from difficulty.grading.numbers import parse_number
-from difficulty.grading.phrases import REFUSAL
+from difficulty.grading.words.phrases import REFUSAL
 
 MAX_LINE = 600
 """Characters of such a line; a longer one is no plain statement."""

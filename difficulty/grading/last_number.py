@@ -13,7 +13,6 @@ from difficulty.grading.numbers import (
     find_numbers,
     parse_number,
 )
-from difficulty.grading.phrases import NOT_STATED, REFUSAL
 from difficulty.grading.settle import Declared
 from difficulty.grading.together import (
     NEGATED_AFTER,
@@ -24,6 +23,7 @@ from difficulty.grading.together import (
     is_ordinal,
     joined,
 )
+from difficulty.grading.words.phrases import NOT_STATED, REFUSAL
 
 
 def last_number(reply: Normal, start: int) -> list[Declared]:

@@ -19,8 +19,8 @@ from difficulty.grading.markers import BEFORE_LABEL, CONCLUDE
 from difficulty.grading.normalize import Normal, line_spans
 from difficulty.grading.number_tail import after_number
 from difficulty.grading.numbers import parse_number
-from difficulty.grading.phrases import NOT_STATED, REFUSAL, TAKEN_BACK
 from difficulty.grading.settle import Declared, settle
+from difficulty.grading.words.phrases import NOT_STATED, REFUSAL, TAKEN_BACK
 
 _JOIN = re.compile(r"\s*(?:,\s*(?:and|or)?|and|or|、|と|または|和|或)\s*")
 _LEAD = re.compile(

@@ -15,9 +15,9 @@ from difficulty.grading.labels import read_labels
 from difficulty.grading.markers import NAMED, ODD_ONE, WEAK
 from difficulty.grading.normalize import Normal, line_spans
 from difficulty.grading.options import Mention, Options
-from difficulty.grading.phrases import REFUSAL
 from difficulty.grading.settle import Declared, settle
 from difficulty.grading.tail import after_declared
+from difficulty.grading.words.phrases import REFUSAL
 
 _SELECTS = re.compile(
     r"選|该|該|正し|正解|choose|select|correct|answer|选|選|고르|선택|정답|are\b|です|である"

@@ -11,7 +11,6 @@ from difficulty.grading.markers import BEFORE_LABEL
 from difficulty.grading.normalize import Normal
 from difficulty.grading.number_tail import after_number
 from difficulty.grading.numbers import Found, canonical, find_number_words, find_numbers
-from difficulty.grading.phrases import TAKEN_BACK
 from difficulty.grading.settle import Declared, settle
 from difficulty.grading.together import (
     NEGATED_AFTER,
@@ -21,6 +20,7 @@ from difficulty.grading.together import (
     is_ordinal,
     joined,
 )
+from difficulty.grading.words.phrases import TAKEN_BACK
 
 _ONE_OF = re.compile(
     r"\s*(?:[*_]{0,2}(?:one of|either|between|any of|among|somewhere|in the range|from "

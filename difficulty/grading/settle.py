@@ -9,7 +9,7 @@ from itertools import islice
 
 from difficulty.grading.markers import NAMED
 from difficulty.grading.normalize import Normal
-from difficulty.grading.phrases import SECOND_THOUGHTS, TAKEN_BACK
+from difficulty.grading.words.phrases import SECOND_THOUGHTS, TAKEN_BACK
 
 
 @dataclass(frozen=True)

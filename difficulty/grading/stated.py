@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from difficulty.grading.normalize import Normal
 from difficulty.grading.options import Mention, Options, begins_sentence
-from difficulty.grading.phrases import REFUSAL, Phrases
+from difficulty.grading.words.phrases import REFUSAL, Phrases
 
 SENTENCE = re.compile(r"[^.!?。\n]+(?:(?:\.(?=\d)|(?<=[^a-z][a-z])\.)[^.!?。\n]*)*[.!?。]?")
 """A sentence; the point of ``1.5`` and of ``B. Lisinopril`` does not end it."""

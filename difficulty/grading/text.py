@@ -7,8 +7,8 @@ import re
 from difficulty.grading.declare import Site, sites_of
 from difficulty.grading.markers import BEFORE_LABEL, CONCLUDE
 from difficulty.grading.normalize import Normal, plain
-from difficulty.grading.phrases import REFUSAL
 from difficulty.grading.settle import Declared, settle
+from difficulty.grading.words.phrases import REFUSAL
 
 _CLAUSE_END = re.compile(
     r"\.(?=\s|$)|[。;]|(?:である|です|でしょう|だと考えられ|となります|입니다|"

@@ -1,0 +1,1 @@
+"""What people write: one list a concept, all languages side by side."""
