@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from difficulty.grading.conclude import lists_options, lists_own_words, of_labels
 from difficulty.grading.labels import read_labels
-from difficulty.grading.markers import CONCLUDE, MARK
 from difficulty.grading.normalize import Normal, line_spans
 from difficulty.grading.options import Options, option_key
 from difficulty.grading.settle import Declared
+from difficulty.grading.words.markers import CONCLUDE, MARK
 
 
 def bare(reply: Normal, options: Options) -> list[Declared]:

@@ -13,7 +13,6 @@ from difficulty.grading.anchors import Anchored
 from difficulty.grading.declare import sentence_start
 from difficulty.grading.judged import right_ones, singled_out
 from difficulty.grading.labels import Labels, case_fits, read_labels
-from difficulty.grading.markers import CONCLUDE, ODD_ONE, WEAK
 from difficulty.grading.normalize import Normal
 from difficulty.grading.options import Mention, Options, begins_sentence, option_key
 from difficulty.grading.predicates import LabelChars, predicates
@@ -28,6 +27,7 @@ from difficulty.grading.words.leads import (
     STOP,
     leads,
 )
+from difficulty.grading.words.markers import CONCLUDE, ODD_ONE, WEAK
 from difficulty.grading.words.phrases import REFUSAL, UNASSERTED
 
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from difficulty.grading.anchors import Anchored
-from difficulty.grading.markers import FINAL
 from difficulty.grading.normalize import Normal
 from difficulty.grading.spots import MAX_SITES, Spot, last_spots
+from difficulty.grading.words.markers import FINAL
 from difficulty.grading.words.phrases import UNASSERTED
 
 MAX_LINE = 2000

@@ -14,7 +14,6 @@ from difficulty.grading import verdict as verdicts
 from difficulty.grading.choice import read_choice
 from difficulty.grading.declare import before_run_on
 from difficulty.grading.latex import normalize_math, squeeze, static_limit
-from difficulty.grading.markers import MARK, NAMED, ODD_ONE
 from difficulty.grading.math_answer import read_math
 from difficulty.grading.multi import ordered_set, read_multi
 from difficulty.grading.normalize import Normal, normalize
@@ -26,6 +25,7 @@ from difficulty.grading.text import read_text, text_key
 from difficulty.grading.thoughts import reply_end, reply_start, without_struck
 from difficulty.grading.together import REFUSED
 from difficulty.grading.verdict import MathEqual, Verdict
+from difficulty.grading.words.markers import MARK, NAMED, ODD_ONE
 from difficulty.schema import Completion, Grade, Question
 
 GRADER_VERSION = "4"

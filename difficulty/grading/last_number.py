@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from difficulty.grading.markers import CONCLUDE, NAMED
 from difficulty.grading.normalize import Normal
 from difficulty.grading.numbers import (
     Found,
@@ -23,6 +22,7 @@ from difficulty.grading.together import (
     is_ordinal,
     joined,
 )
+from difficulty.grading.words.markers import CONCLUDE, NAMED
 from difficulty.grading.words.phrases import NOT_STATED, REFUSAL
 
 

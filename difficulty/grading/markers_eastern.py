@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from difficulty.grading.anchors import Anchored
-from difficulty.grading.markers import BEFORE_LABEL, MARK, ODD_ONE, Marker
+from difficulty.grading.words.markers import BEFORE_LABEL, MARK, ODD_ONE, Marker
 
 _TO_WHAT = r"[^。\n、,]{0,24}?(?:のは|ものは|選択肢は|(?:組合せ|組み合わせ)は)"
 _TO_LABEL = r"[^。\n、,]{0,24}?[は:](?=[\s*(「『]{0,4}[a-z0-9①-⑨ア-オ](?![a-z0-9]))"

@@ -15,11 +15,11 @@ from difficulty.grading.ending import (
     segments,
 )
 from difficulty.grading.latex import normalize_math
-from difficulty.grading.markers import BEFORE_LABEL, CONCLUDE
 from difficulty.grading.normalize import Normal, line_spans
 from difficulty.grading.number_tail import after_number
 from difficulty.grading.numbers import parse_number
 from difficulty.grading.settle import Declared, settle
+from difficulty.grading.words.markers import BEFORE_LABEL, CONCLUDE
 from difficulty.grading.words.phrases import NOT_STATED, REFUSAL, TAKEN_BACK
 
 _JOIN = re.compile(r"\s*(?:,\s*(?:and|or)?|and|or|、|と|または|和|或)\s*")

@@ -7,7 +7,6 @@ from fractions import Fraction
 
 from difficulty.grading.declare import Site, sites_of
 from difficulty.grading.last_number import last_number
-from difficulty.grading.markers import BEFORE_LABEL
 from difficulty.grading.normalize import Normal
 from difficulty.grading.number_tail import after_number
 from difficulty.grading.numbers import Found, canonical, find_number_words, find_numbers
@@ -20,6 +19,7 @@ from difficulty.grading.together import (
     is_ordinal,
     joined,
 )
+from difficulty.grading.words.markers import BEFORE_LABEL
 from difficulty.grading.words.phrases import TAKEN_BACK
 
 _ONE_OF = re.compile(

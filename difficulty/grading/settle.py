@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from difficulty.grading.markers import NAMED
 from difficulty.grading.normalize import Normal
+from difficulty.grading.words.markers import NAMED
 from difficulty.grading.words.phrases import SECOND_THOUGHTS, TAKEN_BACK
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from difficulty.grading.anchors import Anchored, has_latin_words, places
-from difficulty.grading.markers import (
+from difficulty.grading.markers_eastern import EASTERN
+from difficulty.grading.words.markers import (
     ANSWER,
     ANSWER_GAP,
     ANSWER_HEADER,
@@ -17,7 +18,6 @@ from difficulty.grading.markers import (
     MARK,
     WESTERN,
 )
-from difficulty.grading.markers_eastern import EASTERN
 
 MAX_SITES = 200
 """Sites kept, the last ones: enough for any honest reply, and a bound for a hostile one."""
