@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from difficulty.grading.anchors import Anchored, has_latin_words, places
-from difficulty.grading.markers_eastern import EASTERN
 from difficulty.grading.words.markers import (
     ANSWER,
     ANSWER_GAP,
@@ -18,6 +17,7 @@ from difficulty.grading.words.markers import (
     MARK,
     WESTERN,
 )
+from difficulty.grading.words.markers_eastern import EASTERN
 
 MAX_SITES = 200
 """Sites kept, the last ones: enough for any honest reply, and a bound for a hostile one."""
