@@ -15,7 +15,6 @@ from difficulty.grading.judged import right_ones, singled_out
 from difficulty.grading.labels import Labels, case_fits, read_labels
 from difficulty.grading.normalize import Normal
 from difficulty.grading.options import Mention, Options, begins_sentence, option_key
-from difficulty.grading.predicates import LabelChars, predicates
 from difficulty.grading.settle import Declared
 from difficulty.grading.stated import SENTENCE, stated, without_echo
 from difficulty.grading.words.leads import (
@@ -29,6 +28,7 @@ from difficulty.grading.words.leads import (
 )
 from difficulty.grading.words.markers import CONCLUDE, ODD_ONE, WEAK
 from difficulty.grading.words.phrases import REFUSAL, UNASSERTED
+from difficulty.grading.words.predicates import LabelChars, predicates
 
 
 def conclusions(reply: Normal, start: int, options: Options) -> list[Declared]:
