@@ -10,7 +10,7 @@ from difficulty.grading.declare import runs_on
 from difficulty.grading.normalize import Normal
 from difficulty.grading.numbers import Found, canonical, find_numbers, parse_number
 from difficulty.grading.settle import Declared
-from difficulty.grading.turns import AS_WELL, CLAUSE, FIRST_CLAUSE, INSTEAD, MAX_CLAUSES
+from difficulty.grading.words.turns import AS_WELL, CLAUSE, FIRST_CLAUSE, INSTEAD, MAX_CLAUSES
 
 _SLASH = re.compile(
     r"[\s.。)\]}>*_\"'`」$,]{0,8}+(?:</?\w+>)?(?:です|である|입니다|이다)?[。.]?\s*/\s*"

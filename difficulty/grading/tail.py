@@ -16,8 +16,8 @@ from difficulty.grading.labels import after_own_words, case_fits, read_labels
 from difficulty.grading.normalize import Normal
 from difficulty.grading.options import Options, denied
 from difficulty.grading.settle import Declared
-from difficulty.grading.turns import AS_WELL, CLAUSE, FIRST_CLAUSE, INSTEAD, MAX_CLAUSES
 from difficulty.grading.words.phrases import TAKEN_BACK
+from difficulty.grading.words.turns import AS_WELL, CLAUSE, FIRST_CLAUSE, INSTEAD, MAX_CLAUSES
 
 _SLASH = re.compile(
     r"[\s.。)\]}>*_\"'`」,]{0,8}+(?:</?\w+>)?(?:です|である|입니다|이다)?[。.]?\s*(?:/|→|⇒|"
