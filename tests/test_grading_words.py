@@ -4,9 +4,9 @@ import pytest
 from test_grading import load, outcome
 
 from difficulty.grading import stated
-from difficulty.grading.anchors import Anchored, Gated
 from difficulty.grading.normalize import normalize
 from difficulty.grading.words import leads, markers, markers_eastern, phrases
+from difficulty.grading.words.anchors import Anchored, Gated
 
 DECLARED = (
     "Answer: B", "**B**", "The answer is B.", "The correct answer is (B).", "\\boxed{B}",

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from difficulty.grading.anchors import Anchored
 from difficulty.grading.normalize import is_circled_digit, plain
+from difficulty.grading.words.anchors import Anchored
 from difficulty.schema import Choice
 
 MAX_MENTIONS = 1000

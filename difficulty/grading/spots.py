@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from difficulty.grading.anchors import Anchored, has_latin_words, places
+from difficulty.grading.words.anchors import Anchored, has_latin_words, places
 from difficulty.grading.words.markers import (
     ANSWER,
     ANSWER_GAP,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from difficulty.grading.anchors import Anchored, has_latin_words, places
+from difficulty.grading.words.anchors import Anchored, has_latin_words, places
 
 _THEREFORE = (
     r"(?:so|therefore|thus|hence|consequently|accordingly|in conclusion|conclusion|overall|"

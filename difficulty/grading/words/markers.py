@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from difficulty.grading.anchors import Anchored, Gated
+from difficulty.grading.words.anchors import Anchored, Gated
 
 FINAL, MARK, CONCLUDE, WEAK, NAMED = 4, 3, 2, 1, 0
 """How plainly an answer is declared, from "final answer" down to an option's words alone."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from difficulty.grading.anchors import Anchored
+from difficulty.grading.words.anchors import Anchored
 from difficulty.grading.words.markers import BEFORE_LABEL, MARK, ODD_ONE, Marker
 
 _TO_WHAT = r"[^。\n、,]{0,24}?(?:のは|ものは|選択肢は|(?:組合せ|組み合わせ)は)"
