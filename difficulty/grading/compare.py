@@ -16,7 +16,7 @@ from difficulty.grading.algebra import (
 from difficulty.grading.expression import Node, UnreadableError, read_expression
 from difficulty.grading.forms import Form, form_of, signs_opened, words_key
 from difficulty.grading.latex import squeeze
-from difficulty.grading.units import same_unit, split_unit
+from difficulty.grading.words.units import same_unit, split_unit
 
 MAX_ITEMS = 30
 

@@ -10,7 +10,7 @@ from difficulty.grading.multi import ordered_set
 from difficulty.grading.normalize import plain
 from difficulty.grading.numbers import parse_number
 from difficulty.grading.options import Options, option_key, options_of
-from difficulty.grading.units import is_quantity
+from difficulty.grading.words.units import is_quantity
 from difficulty.schema import Choice, Completion, Kind, Question
 
 _EITHER = re.compile(r"\s+or\s+|\s*(?:または|又は|或|または)\s*", re.IGNORECASE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from difficulty.grading.numbers import Found
-from difficulty.grading.units import unit_of
+from difficulty.grading.words.units import unit_of
 
 REFUSED = "refused"
 """Value of a declared number that breaks a limit."""
