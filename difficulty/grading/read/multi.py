@@ -7,13 +7,19 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from difficulty.grading.conclude import concluded_before_cut, conclusions, named, of_labels, within
 from difficulty.grading.declare import Site, sites_of
 from difficulty.grading.labels import read_labels
 from difficulty.grading.normalize import Normal, line_spans
 from difficulty.grading.options import Mention, Options
 from difficulty.grading.read.alone import bare
 from difficulty.grading.read.beside import without_own_words
+from difficulty.grading.read.conclude import (
+    concluded_before_cut,
+    conclusions,
+    named,
+    of_labels,
+    within,
+)
 from difficulty.grading.settle import Declared, settle
 from difficulty.grading.tail import after_declared
 from difficulty.grading.words.markers import NAMED, ODD_ONE, WEAK
