@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from difficulty.grading.declare import Site, sites_of
 from difficulty.grading.ending import (
     SEGMENT,
     UNIT_AFTER,
@@ -17,6 +16,7 @@ from difficulty.grading.latex import normalize_math
 from difficulty.grading.normalize import Normal, line_spans
 from difficulty.grading.number_tail import after_number
 from difficulty.grading.numbers import parse_number
+from difficulty.grading.read.declare import Site, sites_of
 from difficulty.grading.settle import Declared, settle
 from difficulty.grading.words.eastern import EASTERN, last_value, without_copula
 from difficulty.grading.words.markers import BEFORE_LABEL, CONCLUDE
