@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import re
 
-from difficulty.grading.ending import (
+from difficulty.grading.latex import normalize_math
+from difficulty.grading.normalize import Normal, line_spans
+from difficulty.grading.number_tail import after_number
+from difficulty.grading.numbers import parse_number
+from difficulty.grading.read.declare import Site, sites_of
+from difficulty.grading.read.ending import (
     SEGMENT,
     UNIT_AFTER,
     chain_in,
@@ -12,11 +17,6 @@ from difficulty.grading.ending import (
     last_statement,
     segments,
 )
-from difficulty.grading.latex import normalize_math
-from difficulty.grading.normalize import Normal, line_spans
-from difficulty.grading.number_tail import after_number
-from difficulty.grading.numbers import parse_number
-from difficulty.grading.read.declare import Site, sites_of
 from difficulty.grading.settle import Declared, settle
 from difficulty.grading.words.eastern import EASTERN, last_value, without_copula
 from difficulty.grading.words.markers import BEFORE_LABEL, CONCLUDE
