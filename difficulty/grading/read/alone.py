@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from difficulty.grading.labels import read_labels
 from difficulty.grading.normalize import Normal, line_spans
 from difficulty.grading.options import Options, option_key
 from difficulty.grading.read.conclude import lists_options, lists_own_words, of_labels
+from difficulty.grading.read.labels import read_labels
 from difficulty.grading.settle import Declared
 from difficulty.grading.words.markers import CONCLUDE, MARK
 
