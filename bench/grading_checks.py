@@ -15,7 +15,7 @@ from difficulty.grading.grade import MAX_CHARS
 from difficulty.grading.latex import normalize_math, squeeze
 from difficulty.grading.normalize import normalize, plain
 from difficulty.grading.numbers import canonical, find_number_words, find_numbers, parse_number
-from difficulty.grading.options import option_key, options_of
+from difficulty.grading.read.options import option_key, options_of
 from difficulty.grading.read.text import text_key
 from difficulty.grading.together import REFUSED
 from difficulty.schema import Completion, Grade, Question

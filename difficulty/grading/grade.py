@@ -14,12 +14,12 @@ from difficulty.grading import verdict as verdicts
 from difficulty.grading.latex import normalize_math, squeeze, static_limit
 from difficulty.grading.normalize import Normal, normalize
 from difficulty.grading.numbers import parse_number
-from difficulty.grading.options import Options, options_of
 from difficulty.grading.read.choice import read_choice
 from difficulty.grading.read.declare import before_run_on
 from difficulty.grading.read.math_answer import read_math
 from difficulty.grading.read.multi import ordered_set, read_multi
 from difficulty.grading.read.numeric import numeric_equal, read_numeric
+from difficulty.grading.read.options import Options, options_of
 from difficulty.grading.read.text import read_text, text_key
 from difficulty.grading.settle import Declared
 from difficulty.grading.thoughts import reply_end, reply_start, without_struck

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from difficulty.grading.normalize import Normal
-from difficulty.grading.options import Mention, Options, begins_sentence
+from difficulty.grading.read.options import Mention, Options, begins_sentence
 from difficulty.grading.words.phrases import REFUSAL, Phrases
 
 SENTENCE = re.compile(r"[^.!?。\n]+(?:(?:\.(?=\d)|(?<=[^a-z][a-z])\.)[^.!?。\n]*)*[.!?。]?")

@@ -9,7 +9,7 @@ from typing import Any
 from difficulty import prompts
 from difficulty.errors import InputError
 from difficulty.grading.normalize import plain
-from difficulty.grading.options import option_key
+from difficulty.grading.read.options import option_key
 from difficulty.schema import Question
 from difficulty.settings.run import SourceSpec, check_source
 from difficulty.sources.columns import ColumnMap

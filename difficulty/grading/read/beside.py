@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from difficulty.grading.normalize import Normal
-from difficulty.grading.options import Options
+from difficulty.grading.read.options import Options
 
 _BEFORE = re.compile(r"(?<![^\W\d_])(?P<l>\w)[\s.:)*_「(-]{0,4}\Z")
 _AFTER = re.compile(r"[\s*_」]{0,3}[(\[](?:option |choice |選択肢)?(?P<l>\w)[)\]]")

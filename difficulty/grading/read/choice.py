@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 from difficulty.grading.normalize import Normal
-from difficulty.grading.options import Mention, Options
 from difficulty.grading.read.alone import bare, few_words, last_label
 from difficulty.grading.read.conclude import concluded_before_cut, conclusions, named, within
 from difficulty.grading.read.declare import Site, runs_on, sites_of
 from difficulty.grading.read.labels import Labels, read_labels
+from difficulty.grading.read.options import Mention, Options
 from difficulty.grading.settle import Declared, settle
 from difficulty.grading.tail import after_declared
 from difficulty.grading.words.markers import NAMED, ODD_ONE

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from difficulty.grading.normalize import Normal
-from difficulty.grading.options import Options
+from difficulty.grading.read.options import Options
 
 MAX_VERDICT = 400
 """Characters of one option's part of the list that are looked at."""

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from difficulty.grading.normalize import Normal
-from difficulty.grading.options import Options, denied
+from difficulty.grading.read.options import Options, denied
 
 _OPEN = (
     r"(?:(?-i:</?(?:b|strong|em|i|p|span|u|code|div|br)\s?/?>)|&nbsp;|"

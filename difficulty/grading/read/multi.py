@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from difficulty.grading.normalize import Normal, line_spans
-from difficulty.grading.options import Mention, Options
 from difficulty.grading.read.alone import bare
 from difficulty.grading.read.beside import without_own_words
 from difficulty.grading.read.conclude import (
@@ -20,6 +19,7 @@ from difficulty.grading.read.conclude import (
 )
 from difficulty.grading.read.declare import Site, sites_of
 from difficulty.grading.read.labels import read_labels
+from difficulty.grading.read.options import Mention, Options
 from difficulty.grading.settle import Declared, settle
 from difficulty.grading.tail import after_declared
 from difficulty.grading.words.markers import NAMED, ODD_ONE, WEAK
