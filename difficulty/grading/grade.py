@@ -20,8 +20,8 @@ from difficulty.grading.read.math_answer import read_math
 from difficulty.grading.read.multi import ordered_set, read_multi
 from difficulty.grading.read.numeric import numeric_equal, read_numeric
 from difficulty.grading.read.options import Options, options_of
+from difficulty.grading.read.settle import Declared
 from difficulty.grading.read.text import read_text, text_key
-from difficulty.grading.settle import Declared
 from difficulty.grading.thoughts import reply_end, reply_start, without_struck
 from difficulty.grading.together import REFUSED
 from difficulty.grading.verdict import MathEqual, Verdict

@@ -15,7 +15,7 @@ from difficulty.grading.normalize import Normal
 from difficulty.grading.read.declare import runs_on, sentence_start
 from difficulty.grading.read.labels import after_own_words, case_fits, read_labels
 from difficulty.grading.read.options import Options, denied
-from difficulty.grading.settle import Declared
+from difficulty.grading.read.settle import Declared
 from difficulty.grading.words.phrases import TAKEN_BACK
 from difficulty.grading.words.turns import AS_WELL, CLAUSE, FIRST_CLAUSE, INSTEAD, MAX_CLAUSES
 

@@ -9,7 +9,7 @@ from difficulty.grading.normalize import Normal, line_spans
 from difficulty.grading.read.conclude import lists_options, lists_own_words, of_labels
 from difficulty.grading.read.labels import read_labels
 from difficulty.grading.read.options import Options, option_key
-from difficulty.grading.settle import Declared
+from difficulty.grading.read.settle import Declared
 from difficulty.grading.words.markers import CONCLUDE, MARK
 
 

@@ -12,7 +12,7 @@ from difficulty.grading.numbers import (
     find_numbers,
     parse_number,
 )
-from difficulty.grading.settle import Declared
+from difficulty.grading.read.settle import Declared
 from difficulty.grading.together import (
     NEGATED_AFTER,
     OPERATOR,

@@ -17,7 +17,7 @@ from difficulty.grading.read.ending import (
     segments,
 )
 from difficulty.grading.read.number_tail import after_number
-from difficulty.grading.settle import Declared, settle
+from difficulty.grading.read.settle import Declared, settle
 from difficulty.grading.words.eastern import EASTERN, last_value, without_copula
 from difficulty.grading.words.markers import BEFORE_LABEL, CONCLUDE
 from difficulty.grading.words.phrases import NOT_STATED, REFUSAL, TAKEN_BACK

@@ -10,7 +10,7 @@ from difficulty.grading.numbers import Found, canonical, find_number_words, find
 from difficulty.grading.read.declare import Site, sites_of
 from difficulty.grading.read.last_number import last_number
 from difficulty.grading.read.number_tail import after_number
-from difficulty.grading.settle import Declared, settle
+from difficulty.grading.read.settle import Declared, settle
 from difficulty.grading.together import (
     NEGATED_AFTER,
     REFUSED,

@@ -6,7 +6,7 @@ import re
 
 from difficulty.grading.normalize import Normal, plain
 from difficulty.grading.read.declare import Site, sites_of
-from difficulty.grading.settle import Declared, settle
+from difficulty.grading.read.settle import Declared, settle
 from difficulty.grading.words.markers import BEFORE_LABEL, CONCLUDE
 from difficulty.grading.words.phrases import REFUSAL
 
