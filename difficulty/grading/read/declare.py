@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from difficulty.grading.normalize import Normal
-from difficulty.grading.spots import MAX_SITES, Spot, last_spots
+from difficulty.grading.read.spots import MAX_SITES, Spot, last_spots
 from difficulty.grading.words.anchors import Anchored
 from difficulty.grading.words.markers import FINAL
 from difficulty.grading.words.phrases import UNASSERTED
