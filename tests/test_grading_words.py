@@ -3,8 +3,8 @@
 import pytest
 from test_grading import load, outcome
 
-from difficulty.grading import stated
 from difficulty.grading.normalize import normalize
+from difficulty.grading.read import stated
 from difficulty.grading.words import leads, markers, markers_eastern, phrases
 from difficulty.grading.words.anchors import Anchored, Gated
 

@@ -15,7 +15,7 @@ from difficulty.grading.read.judged import right_ones, singled_out
 from difficulty.grading.read.labels import Labels, case_fits, read_labels
 from difficulty.grading.read.options import Mention, Options, begins_sentence, option_key
 from difficulty.grading.read.settle import Declared
-from difficulty.grading.stated import SENTENCE, stated, without_echo
+from difficulty.grading.read.stated import SENTENCE, stated, without_echo
 from difficulty.grading.words.anchors import Anchored
 from difficulty.grading.words.leads import (
     CONCLUDING,
