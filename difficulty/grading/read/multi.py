@@ -21,7 +21,7 @@ from difficulty.grading.read.declare import Site, sites_of
 from difficulty.grading.read.labels import read_labels
 from difficulty.grading.read.options import Mention, Options
 from difficulty.grading.read.settle import Declared, settle
-from difficulty.grading.tail import after_declared
+from difficulty.grading.read.tail import after_declared
 from difficulty.grading.words.markers import NAMED, ODD_ONE, WEAK
 from difficulty.grading.words.phrases import REFUSAL
 
