@@ -17,7 +17,7 @@ from difficulty.grading.normalize import normalize, plain
 from difficulty.grading.numbers import canonical, find_number_words, find_numbers, parse_number
 from difficulty.grading.read.options import option_key, options_of
 from difficulty.grading.read.text import text_key
-from difficulty.grading.together import REFUSED
+from difficulty.grading.read.together import REFUSED
 from difficulty.schema import Completion, Grade, Question
 
 T = TypeVar("T")

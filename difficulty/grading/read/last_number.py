@@ -13,7 +13,7 @@ from difficulty.grading.numbers import (
     parse_number,
 )
 from difficulty.grading.read.settle import Declared
-from difficulty.grading.together import (
+from difficulty.grading.read.together import (
     NEGATED_AFTER,
     OPERATOR,
     REFUSED,

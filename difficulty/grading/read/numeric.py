@@ -11,7 +11,7 @@ from difficulty.grading.read.declare import Site, sites_of
 from difficulty.grading.read.last_number import last_number
 from difficulty.grading.read.number_tail import after_number
 from difficulty.grading.read.settle import Declared, settle
-from difficulty.grading.together import (
+from difficulty.grading.read.together import (
     NEGATED_AFTER,
     REFUSED,
     SENTENCE_END,
