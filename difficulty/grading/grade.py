@@ -22,8 +22,8 @@ from difficulty.grading.read.numeric import numeric_equal, read_numeric
 from difficulty.grading.read.options import Options, options_of
 from difficulty.grading.read.settle import Declared
 from difficulty.grading.read.text import read_text, text_key
+from difficulty.grading.read.thoughts import reply_end, reply_start, without_struck
 from difficulty.grading.read.together import REFUSED
-from difficulty.grading.thoughts import reply_end, reply_start, without_struck
 from difficulty.grading.verdict import MathEqual, Verdict
 from difficulty.grading.words.markers import MARK, NAMED, ODD_ONE
 from difficulty.schema import Completion, Grade, Question
