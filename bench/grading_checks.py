@@ -14,7 +14,7 @@ from typing import TypeVar
 from difficulty.grading.grade import MAX_CHARS
 from difficulty.grading.latex import normalize_math, squeeze
 from difficulty.grading.normalize import normalize, plain
-from difficulty.grading.numbers import canonical, find_number_words, find_numbers, parse_number
+from difficulty.grading.read.numbers import canonical, find_number_words, find_numbers, parse_number
 from difficulty.grading.read.options import option_key, options_of
 from difficulty.grading.read.text import text_key
 from difficulty.grading.read.together import REFUSED

@@ -13,7 +13,7 @@ from difficulty.grading import check_gold, clean_gold, grade
 from difficulty.grading.gold import infer_kind
 from difficulty.grading.latex import static_limit
 from difficulty.grading.normalize import normalize
-from difficulty.grading.numbers import canonical, parse_number
+from difficulty.grading.read.numbers import canonical, parse_number
 from difficulty.grading.read.thoughts import reply_start
 from difficulty.grading.verdict import Verdict, evaluate
 from difficulty.schema import Choice, Completion, Question

@@ -7,8 +7,8 @@ import re
 from difficulty.errors import InputError
 from difficulty.grading.latex import balanced, normalize_math, static_limit, strip_delimiters
 from difficulty.grading.normalize import plain
-from difficulty.grading.numbers import parse_number
 from difficulty.grading.read.multi import ordered_set
+from difficulty.grading.read.numbers import parse_number
 from difficulty.grading.read.options import Options, option_key, options_of
 from difficulty.grading.words.units import is_quantity
 from difficulty.schema import Choice, Completion, Kind, Question

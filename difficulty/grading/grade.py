@@ -13,11 +13,11 @@ from fractions import Fraction
 from difficulty.grading import verdict as verdicts
 from difficulty.grading.latex import normalize_math, squeeze, static_limit
 from difficulty.grading.normalize import Normal, normalize
-from difficulty.grading.numbers import parse_number
 from difficulty.grading.read.choice import read_choice
 from difficulty.grading.read.declare import before_run_on
 from difficulty.grading.read.math_answer import read_math
 from difficulty.grading.read.multi import ordered_set, read_multi
+from difficulty.grading.read.numbers import parse_number
 from difficulty.grading.read.numeric import numeric_equal, read_numeric
 from difficulty.grading.read.options import Options, options_of
 from difficulty.grading.read.settle import Declared

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from difficulty.grading.latex import squeeze, static_limit
-from difficulty.grading.numbers import parse_number
+from difficulty.grading.read.numbers import parse_number
 
 
 @dataclass(frozen=True)

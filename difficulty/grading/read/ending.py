@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from difficulty.grading.latex import normalize_math, split_top, squeeze
 from difficulty.grading.normalize import Normal
-from difficulty.grading.numbers import parse_number
 from difficulty.grading.read.declare import runs_on
+from difficulty.grading.read.numbers import parse_number
 from difficulty.grading.words.phrases import REFUSAL
 
 MAX_LINE = 600

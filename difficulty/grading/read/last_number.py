@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from difficulty.grading.normalize import Normal
-from difficulty.grading.numbers import (
+from difficulty.grading.read.numbers import (
     Found,
     canonical,
     find_number_words,

@@ -6,7 +6,6 @@ import re
 
 from difficulty.grading.latex import normalize_math
 from difficulty.grading.normalize import Normal, line_spans
-from difficulty.grading.numbers import parse_number
 from difficulty.grading.read.declare import Site, sites_of
 from difficulty.grading.read.ending import (
     SEGMENT,
@@ -17,6 +16,7 @@ from difficulty.grading.read.ending import (
     segments,
 )
 from difficulty.grading.read.number_tail import after_number
+from difficulty.grading.read.numbers import parse_number
 from difficulty.grading.read.settle import Declared, settle
 from difficulty.grading.words.eastern import EASTERN, last_value, without_copula
 from difficulty.grading.words.markers import BEFORE_LABEL, CONCLUDE

@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import islice
 
 from difficulty.grading.normalize import Normal
-from difficulty.grading.numbers import Found, canonical, find_numbers, parse_number
 from difficulty.grading.read.declare import runs_on
+from difficulty.grading.read.numbers import Found, canonical, find_numbers, parse_number
 from difficulty.grading.read.settle import Declared
 from difficulty.grading.words.turns import AS_WELL, CLAUSE, FIRST_CLAUSE, INSTEAD, MAX_CLAUSES
 

@@ -6,10 +6,10 @@ import re
 from fractions import Fraction
 
 from difficulty.grading.normalize import Normal
-from difficulty.grading.numbers import Found, canonical, find_number_words, find_numbers
 from difficulty.grading.read.declare import Site, sites_of
 from difficulty.grading.read.last_number import last_number
 from difficulty.grading.read.number_tail import after_number
+from difficulty.grading.read.numbers import Found, canonical, find_number_words, find_numbers
 from difficulty.grading.read.settle import Declared, settle
 from difficulty.grading.read.together import (
     NEGATED_AFTER,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from difficulty.grading.numbers import Found
+from difficulty.grading.read.numbers import Found
 from difficulty.grading.words.units import unit_of
 
 REFUSED = "refused"
