@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from difficulty.grading.algebra import (
+from difficulty.grading.equal.algebra import (
     TooLargeError,
     proportional,
     same_value,

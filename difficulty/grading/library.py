@@ -15,7 +15,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from difficulty.grading.algebra import MAX_FACTORIAL, MAX_POWER, TooLargeError, exact
+from difficulty.grading.equal.algebra import MAX_FACTORIAL, MAX_POWER, TooLargeError, exact
 from difficulty.grading.expression import Node, UnreadableError, read_expression
 from difficulty.grading.latex import nesting
 

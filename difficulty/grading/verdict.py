@@ -44,8 +44,8 @@ def evaluate(gold: str, answer: str) -> Verdict:
 
     A gold that cannot be read gives null, never a free point; an answer that cannot is wrong.
     """
-    from difficulty.grading.algebra import TooLargeError
     from difficulty.grading.compare import math_same, readable
+    from difficulty.grading.equal.algebra import TooLargeError
     from difficulty.grading.expression import UnreadableError
 
     try:
@@ -61,7 +61,7 @@ def evaluate(gold: str, answer: str) -> Verdict:
 
 def _by_library(gold: str, answer: str) -> Verdict:
     """Math-Verify for golds beyond our grammar (integrals, sums); null if it cannot read them."""
-    from difficulty.grading.algebra import TooLargeError
+    from difficulty.grading.equal.algebra import TooLargeError
     from difficulty.grading.library import library_same
 
     try:

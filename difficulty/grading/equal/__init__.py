@@ -1,0 +1,1 @@
+"""Is what was read the gold?"""
