@@ -93,7 +93,7 @@ def check_gold(question: Question) -> str | None:
 
 
 def _unreadable(gold: str) -> str | None:
-    from difficulty.grading.compare import readable
+    from difficulty.grading.equal.compare import readable
     from difficulty.grading.forms import form_of
     from difficulty.grading.pool import shared_math_equal
 

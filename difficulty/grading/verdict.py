@@ -44,8 +44,8 @@ def evaluate(gold: str, answer: str) -> Verdict:
 
     A gold that cannot be read gives null, never a free point; an answer that cannot is wrong.
     """
-    from difficulty.grading.compare import math_same, readable
     from difficulty.grading.equal.algebra import TooLargeError
+    from difficulty.grading.equal.compare import math_same, readable
     from difficulty.grading.expression import UnreadableError
 
     try:
