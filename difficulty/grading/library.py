@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from difficulty.grading.equal.algebra import MAX_FACTORIAL, MAX_POWER, TooLargeError, exact
-from difficulty.grading.expression import Node, UnreadableError, read_expression
+from difficulty.grading.equal.expression import Node, UnreadableError, read_expression
 from difficulty.grading.latex import nesting
 
 _COMMANDS = frozenset(

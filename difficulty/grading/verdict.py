@@ -46,7 +46,7 @@ def evaluate(gold: str, answer: str) -> Verdict:
     """
     from difficulty.grading.equal.algebra import TooLargeError
     from difficulty.grading.equal.compare import math_same, readable
-    from difficulty.grading.expression import UnreadableError
+    from difficulty.grading.equal.expression import UnreadableError
 
     try:
         same = math_same(gold, answer)

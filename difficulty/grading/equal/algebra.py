@@ -12,7 +12,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from difficulty.grading.expression import Node
+from difficulty.grading.equal.expression import Node
 
 DIGITS = 50
 MAX_POWER = 10_000
