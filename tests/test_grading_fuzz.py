@@ -9,7 +9,7 @@ from conftest import ROOT
 from test_grading import CHOICES, completion, outcome, question
 
 from difficulty.grading import grade
-from difficulty.grading.forms import form_of
+from difficulty.grading.equal.forms import form_of
 from difficulty.grading.gold import check_gold
 from difficulty.grading.verdict import evaluate
 from difficulty.schema import Question
