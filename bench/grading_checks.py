@@ -11,8 +11,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TypeVar
 
+from difficulty.grading.equal.latex import normalize_math, squeeze
 from difficulty.grading.grade import MAX_CHARS
-from difficulty.grading.latex import normalize_math, squeeze
 from difficulty.grading.normalize import normalize, plain
 from difficulty.grading.read.numbers import canonical, find_number_words, find_numbers, parse_number
 from difficulty.grading.read.options import option_key, options_of

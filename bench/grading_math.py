@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.grading_replies import Spread, answer, question
+from difficulty.grading.equal.latex import normalize_math, squeeze
 from difficulty.grading.grade import grade
-from difficulty.grading.latex import normalize_math, squeeze
 from difficulty.grading.verdict import evaluate
 from difficulty.schema import Completion, Question
 

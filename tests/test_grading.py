@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from difficulty.audit.cases import audit, read_case
 from difficulty.errors import InputError
 from difficulty.grading import check_gold, clean_gold, grade
+from difficulty.grading.equal.latex import static_limit
 from difficulty.grading.gold import infer_kind
-from difficulty.grading.latex import static_limit
 from difficulty.grading.normalize import normalize
 from difficulty.grading.read.numbers import canonical, parse_number
 from difficulty.grading.read.thoughts import reply_start

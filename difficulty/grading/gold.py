@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from difficulty.errors import InputError
-from difficulty.grading.latex import balanced, normalize_math, static_limit, strip_delimiters
+from difficulty.grading.equal.latex import balanced, normalize_math, static_limit, strip_delimiters
 from difficulty.grading.normalize import plain
 from difficulty.grading.read.multi import ordered_set
 from difficulty.grading.read.numbers import parse_number

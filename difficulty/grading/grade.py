@@ -11,7 +11,7 @@ import re
 from fractions import Fraction
 
 from difficulty.grading import verdict as verdicts
-from difficulty.grading.latex import normalize_math, squeeze, static_limit
+from difficulty.grading.equal.latex import normalize_math, squeeze, static_limit
 from difficulty.grading.normalize import Normal, normalize
 from difficulty.grading.read.choice import read_choice
 from difficulty.grading.read.declare import before_run_on

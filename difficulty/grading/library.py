@@ -17,7 +17,7 @@ from typing import Any
 
 from difficulty.grading.equal.algebra import MAX_FACTORIAL, MAX_POWER, TooLargeError, exact
 from difficulty.grading.equal.expression import Node, UnreadableError, read_expression
-from difficulty.grading.latex import nesting
+from difficulty.grading.equal.latex import nesting
 
 _COMMANDS = frozenset(
     (

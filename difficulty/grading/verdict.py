@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from difficulty.grading.latex import squeeze, static_limit
+from difficulty.grading.equal.latex import squeeze, static_limit
 from difficulty.grading.read.numbers import parse_number
 
 

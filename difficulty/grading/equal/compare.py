@@ -15,7 +15,7 @@ from difficulty.grading.equal.algebra import (
 )
 from difficulty.grading.equal.expression import Node, UnreadableError, read_expression
 from difficulty.grading.equal.forms import Form, form_of, signs_opened, words_key
-from difficulty.grading.latex import squeeze
+from difficulty.grading.equal.latex import squeeze
 from difficulty.grading.words.units import same_unit, split_unit
 
 MAX_ITEMS = 30

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from difficulty.grading.latex import enclosed, normalize_math, split_top
+from difficulty.grading.equal.latex import enclosed, normalize_math, split_top
 
 _RELATION = re.compile(r"<=|>=|!=|=|<|>")
 _SUBSCRIPT = re.compile(r"_\s*\{[^{}]*\}")

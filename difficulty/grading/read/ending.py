@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from difficulty.grading.latex import normalize_math, split_top, squeeze
+from difficulty.grading.equal.latex import normalize_math, split_top, squeeze
 from difficulty.grading.normalize import Normal
 from difficulty.grading.read.declare import runs_on
 from difficulty.grading.read.numbers import parse_number

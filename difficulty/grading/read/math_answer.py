@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from difficulty.grading.latex import normalize_math
+from difficulty.grading.equal.latex import normalize_math
 from difficulty.grading.normalize import Normal, line_spans
 from difficulty.grading.read.declare import Site, sites_of
 from difficulty.grading.read.ending import (
