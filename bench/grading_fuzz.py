@@ -19,7 +19,7 @@ from bench.grading_checks import TooSlowError, faults, limit_s, timed
 from bench.grading_mutations import MAKERS, long_run
 from difficulty.audit.cases import read_case
 from difficulty.grading import GraderPool, grade
-from difficulty.grading.library import load_library
+from difficulty.grading.equal.library import load_library
 from difficulty.grading.worker import cached_evaluate
 from difficulty.schema import Completion, Grade, Question
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from types import TracebackType
 
-from difficulty.grading.library import needs_library
+from difficulty.grading.equal.library import needs_library
 from difficulty.grading.slot import START_LIMIT_S, Job, Slot
 from difficulty.grading.verdict import Verdict
 from difficulty.grading.worker import LOAD, READY, Pair, Worker

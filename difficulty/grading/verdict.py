@@ -62,7 +62,7 @@ def evaluate(gold: str, answer: str) -> Verdict:
 def _by_library(gold: str, answer: str) -> Verdict:
     """Math-Verify for golds beyond our grammar (integrals, sums); null if it cannot read them."""
     from difficulty.grading.equal.algebra import TooLargeError
-    from difficulty.grading.library import library_same
+    from difficulty.grading.equal.library import library_same
 
     try:
         same = library_same(gold, answer)

@@ -23,8 +23,8 @@ from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any
 
+from difficulty.grading.equal.library import load_library, needs_library
 from difficulty.grading.grade import grade
-from difficulty.grading.library import load_library, needs_library
 from difficulty.grading.progress import Progress, shared_memory
 from difficulty.grading.verdict import Verdict, evaluate
 from difficulty.schema import Completion, Grade, Question
