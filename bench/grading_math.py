@@ -15,8 +15,8 @@ from typing import Any
 
 from bench.grading_replies import Spread, answer, question
 from difficulty.grading.equal.latex import normalize_math, squeeze
+from difficulty.grading.equal.verdict import evaluate
 from difficulty.grading.grade import grade
-from difficulty.grading.verdict import evaluate
 from difficulty.schema import Completion, Question
 
 ROUNDS = 5

@@ -11,11 +11,11 @@ from difficulty.audit.cases import audit, read_case
 from difficulty.errors import InputError
 from difficulty.grading import check_gold, clean_gold, grade
 from difficulty.grading.equal.latex import static_limit
+from difficulty.grading.equal.verdict import Verdict, evaluate
 from difficulty.grading.gold import infer_kind
 from difficulty.grading.normalize import normalize
 from difficulty.grading.read.numbers import canonical, parse_number
 from difficulty.grading.read.thoughts import reply_start
-from difficulty.grading.verdict import Verdict, evaluate
 from difficulty.schema import Choice, Completion, Question
 
 CASES = Path(__file__).parent / "cases"

@@ -10,8 +10,8 @@ from test_grading import CHOICES, completion, outcome, question
 
 from difficulty.grading import grade
 from difficulty.grading.equal.forms import form_of
+from difficulty.grading.equal.verdict import evaluate
 from difficulty.grading.gold import check_gold
-from difficulty.grading.verdict import evaluate
 from difficulty.schema import Question
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from difficulty.errors import RunError
 from difficulty.grading import GraderPool, grade, pool, slot
+from difficulty.grading.equal.verdict import Verdict, evaluate
 from difficulty.grading.pool import shared_math_equal
 from difficulty.grading.progress import At, Progress, shared_memory
 from difficulty.grading.slot import Job, Slot
-from difficulty.grading.verdict import Verdict, evaluate
 from difficulty.schema import Completion, Question
 
 

@@ -10,8 +10,9 @@ import functools
 import re
 from fractions import Fraction
 
-from difficulty.grading import verdict as verdicts
+from difficulty.grading.equal import verdict as verdicts
 from difficulty.grading.equal.latex import normalize_math, squeeze, static_limit
+from difficulty.grading.equal.verdict import MathEqual, Verdict
 from difficulty.grading.normalize import Normal, normalize
 from difficulty.grading.read.choice import read_choice
 from difficulty.grading.read.declare import before_run_on
@@ -24,7 +25,6 @@ from difficulty.grading.read.settle import Declared
 from difficulty.grading.read.text import read_text, text_key
 from difficulty.grading.read.thoughts import reply_end, reply_start, without_struck
 from difficulty.grading.read.together import REFUSED
-from difficulty.grading.verdict import MathEqual, Verdict
 from difficulty.grading.words.markers import MARK, NAMED, ODD_ONE
 from difficulty.schema import Completion, Grade, Question
 

@@ -19,8 +19,8 @@ from multiprocessing.connection import wait
 from types import TracebackType
 
 from difficulty.grading.equal.library import needs_library
+from difficulty.grading.equal.verdict import Verdict
 from difficulty.grading.slot import START_LIMIT_S, Job, Slot
-from difficulty.grading.verdict import Verdict
 from difficulty.grading.worker import LOAD, READY, Pair, Worker
 from difficulty.schema import Completion, Grade, Question
 

@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from difficulty.grading.equal.library import load_library, needs_library
+from difficulty.grading.equal.verdict import Verdict, evaluate
 from difficulty.grading.grade import grade
 from difficulty.grading.progress import Progress, shared_memory
-from difficulty.grading.verdict import Verdict, evaluate
 from difficulty.schema import Completion, Grade, Question
 
 Pair = tuple[Question, Completion]
