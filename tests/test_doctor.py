@@ -6,9 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from difficulty.cli import doctor
-from difficulty.sampling import servers
 from difficulty.sampling.engine_memory import NodeMemory
-from difficulty.sampling.servers import Machine
+from difficulty.sampling.servers.servers import Machine, servers
 
 GIB = 2**30
 

@@ -13,7 +13,7 @@ from test_cli import difficulty, one_line
 
 from difficulty import store
 from difficulty.sampling.engine_memory import engine_nodes
-from difficulty.sampling.servers import engine_installed, visible_gpus
+from difficulty.sampling.servers.servers import engine_installed, visible_gpus
 from difficulty.schema import Completion, Grade, Question
 
 MODEL = ROOT / "data" / "models" / "smollm2-135m"

@@ -22,7 +22,7 @@ from difficulty.sampling import ray_cluster, ray_node, ray_servers
 from difficulty.sampling.allowance import Allowance
 from difficulty.sampling.ray_servers import running_ray_servers
 from difficulty.sampling.server_set import Address
-from difficulty.sampling.servers import Machine, engine_installed
+from difficulty.sampling.servers.servers import Machine, engine_installed
 from difficulty.settings.run import ServerSpec
 
 GPUS = Machine(num_gpus=4, num_cores=64)

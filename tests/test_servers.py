@@ -10,9 +10,9 @@ import pytest
 from conftest import make_spec
 
 from difficulty.errors import ServerError
-from difficulty.sampling import local_servers, server_log, servers
+from difficulty.sampling import local_servers, server_log
 from difficulty.sampling.allowance import Allowance
-from difficulty.sampling.servers import Machine
+from difficulty.sampling.servers.servers import Machine, servers
 from difficulty.settings.run import ServerSpec
 
 BOX = Machine(num_gpus=8, num_cores=64)

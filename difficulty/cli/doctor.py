@@ -21,7 +21,7 @@ from difficulty.sampling.engine_memory import (
 )
 from difficulty.sampling.model_shape import ModelShape, model_shape
 from difficulty.sampling.server_log import GIB
-from difficulty.sampling.servers import (
+from difficulty.sampling.servers.servers import (
     Machine,
     engine_installed,
     shared_memory_problem,

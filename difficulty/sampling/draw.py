@@ -21,7 +21,7 @@ from difficulty.sampling.pool import Pool
 from difficulty.sampling.protocol import UnreachableError
 from difficulty.sampling.ray_servers import running_ray_servers
 from difficulty.sampling.server_set import Address, Bar, GivenServers, ServerSet, Update
-from difficulty.sampling.servers import visible_gpus
+from difficulty.sampling.servers.servers import visible_gpus
 from difficulty.settings.run import RunSpec, settings_through
 
 if TYPE_CHECKING:

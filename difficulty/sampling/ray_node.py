@@ -22,7 +22,7 @@ from typing import IO, Any
 from difficulty.sampling.allowance import Allowance
 from difficulty.sampling.local_servers import STOP_TIMEOUT_S
 from difficulty.sampling.server_set import Address
-from difficulty.sampling.servers import (
+from difficulty.sampling.servers.servers import (
     QUIET_ENVIRONMENT,
     Machine,
     check_before_start,

@@ -26,7 +26,7 @@ from difficulty.sampling.ray_cluster import Placed
 from difficulty.sampling.ray_node import Report, Started, one_line, ray_module
 from difficulty.sampling.server_log import context_too_long, last_words, out_of_memory
 from difficulty.sampling.server_set import Address, Bar, Update, no_bar
-from difficulty.sampling.servers import first_token
+from difficulty.sampling.servers.servers import first_token
 from difficulty.settings.run import RunSpec, SamplingSpec
 
 PLACE_TIMEOUT_S = 600.0

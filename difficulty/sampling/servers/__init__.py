@@ -1,0 +1,1 @@
+"""Servers that are started here or on Ray, or given."""
