@@ -19,7 +19,7 @@ from typing import Any
 from bench.sampling_servers import QuietLive, run_spec
 from difficulty import prompts, store
 from difficulty.run import stages
-from difficulty.sampling.local_servers import running_local_servers
+from difficulty.sampling.servers.local_servers import running_local_servers
 from difficulty.sampling.servers.servers import server_environment, this_machine, usable_cores
 from difficulty.schema import Completion, Question
 from difficulty.settings.run import RunSpec, ServerSpec
