@@ -18,10 +18,10 @@ from test_engine import tiny_llama  # noqa: F401 (a fixture)
 from test_servers import marked, wait_until
 
 from difficulty.errors import ServerError
-from difficulty.sampling import ray_cluster, ray_node
+from difficulty.sampling import ray_cluster
 from difficulty.sampling.allowance import Allowance
 from difficulty.sampling.server_set import Address
-from difficulty.sampling.servers import ray_servers
+from difficulty.sampling.servers import ray_node, ray_servers
 from difficulty.sampling.servers.ray_servers import running_ray_servers
 from difficulty.sampling.servers.servers import Machine, engine_installed
 from difficulty.settings.run import ServerSpec
@@ -233,7 +233,7 @@ def test_an_actor_that_ray_does_not_bring_back_is_given_up(one_fake_server):
 
 PARENT = """
 import subprocess, sys, tempfile, time
-from difficulty.sampling.ray_node import start_guarded
+from difficulty.sampling.servers.ray_node import start_guarded
 sleep = "import time; time.sleep(600)  # MARK"
 child = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {sleep!r}]); {sleep}"
 print(start_guarded([sys.executable, "-c", child], {}, tempfile.TemporaryFile()).pid, flush=True)

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from difficulty.errors import ServerError
-from difficulty.sampling.ray_node import NodeServer, one_line, ray_module
 from difficulty.sampling.servers.local_servers import MAX_RESTARTS
+from difficulty.sampling.servers.ray_node import NodeServer, one_line, ray_module
 from difficulty.settings.run import RunSpec
 
 Resources = dict[str, float]
