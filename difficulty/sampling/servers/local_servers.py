@@ -93,7 +93,7 @@ class LocalServer:
         )
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "difficulty.sampling.guard", *command],
+                [sys.executable, "-m", "difficulty.sampling.servers.guard", *command],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -149,7 +149,7 @@ def start_guarded(
     """
     shell = ("/bin/sh", "-c", '"$@"; exit $?', "sh")  # with nothing after "$@" it would exec it
     return subprocess.Popen(
-        [*shell, sys.executable, "-m", "difficulty.sampling.guard", *command],
+        [*shell, sys.executable, "-m", "difficulty.sampling.servers.guard", *command],
         stdin=subprocess.PIPE,
         stdout=log,
         stderr=subprocess.STDOUT,
