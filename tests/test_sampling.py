@@ -20,7 +20,7 @@ from difficulty.run import stages
 from difficulty.sampling import answers, client, journal, pool, protocol
 from difficulty.sampling.protocol import Owed, Reply, Served
 from difficulty.sampling.scripted import Script, scripted_server
-from difficulty.sampling.server_set import Address
+from difficulty.sampling.servers.server_set import Address
 from difficulty.schema import Completion
 from difficulty.settings.run import FewShotTurn, SamplingSpec, ServerSpec
 

@@ -16,7 +16,7 @@ from difficulty.errors import ServerError
 from difficulty.sampling import answers, protocol
 from difficulty.sampling.pool import Endpoint, Pool
 from difficulty.sampling.protocol import Owed, Reply
-from difficulty.sampling.server_set import ServerSet
+from difficulty.sampling.servers.server_set import ServerSet
 from difficulty.schema import Completion
 from difficulty.settings.run import SamplingSpec
 

@@ -18,9 +18,9 @@ from difficulty.sampling.journal import Journal, seal
 from difficulty.sampling.owed import owed_questions
 from difficulty.sampling.pool import Pool
 from difficulty.sampling.protocol import UnreachableError
-from difficulty.sampling.server_set import Address, Bar, GivenServers, ServerSet, Update
 from difficulty.sampling.servers.local_servers import running_local_servers
 from difficulty.sampling.servers.ray_servers import running_ray_servers
+from difficulty.sampling.servers.server_set import Address, Bar, GivenServers, ServerSet, Update
 from difficulty.sampling.servers.servers import visible_gpus
 from difficulty.settings.run import RunSpec, settings_through
 

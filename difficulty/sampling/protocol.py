@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from difficulty.errors import ServerError
 from difficulty.prompts import Message, plain_text
-from difficulty.sampling.server_set import Address
+from difficulty.sampling.servers.server_set import Address
 from difficulty.settings.run import SamplingSpec, template_arguments
 
 if TYPE_CHECKING:

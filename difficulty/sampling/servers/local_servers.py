@@ -21,7 +21,7 @@ from difficulty.sampling.allowance import (
     too_long_words,
 )
 from difficulty.sampling.server_log import context_too_long, last_words, log_size, out_of_memory
-from difficulty.sampling.server_set import Address, Bar, Update, no_bar
+from difficulty.sampling.servers.server_set import Address, Bar, Update, no_bar
 from difficulty.sampling.servers.servers import (
     Machine,
     check_before_start,

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from difficulty.sampling.allowance import Allowance
-from difficulty.sampling.server_set import Address
 from difficulty.sampling.servers.local_servers import STOP_TIMEOUT_S
+from difficulty.sampling.servers.server_set import Address
 from difficulty.sampling.servers.servers import (
     QUIET_ENVIRONMENT,
     Machine,

@@ -25,7 +25,7 @@ from difficulty.sampling.allowance import (
 )
 from difficulty.sampling.engine_memory import node_of_core
 from difficulty.sampling.protocol import API_KEY_VARIABLE, headers
-from difficulty.sampling.server_set import Address
+from difficulty.sampling.servers.server_set import Address
 from difficulty.settings.run import RunSpec, SamplingSpec
 
 QUIET_ENVIRONMENT = {
