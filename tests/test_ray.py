@@ -18,8 +18,8 @@ from test_engine import tiny_llama  # noqa: F401 (a fixture)
 from test_servers import marked, wait_until
 
 from difficulty.errors import ServerError
-from difficulty.sampling.allowance import Allowance
 from difficulty.sampling.servers import ray_cluster, ray_node, ray_servers
+from difficulty.sampling.servers.allowance import Allowance
 from difficulty.sampling.servers.ray_servers import running_ray_servers
 from difficulty.sampling.servers.server_set import Address
 from difficulty.sampling.servers.servers import Machine, engine_installed

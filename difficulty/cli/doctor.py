@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from difficulty.sampling.allowance import PROCESS_BYTES, cache_share
 from difficulty.sampling.engine_memory import (
     NodeMemory,
     cgroup_headroom,
@@ -21,6 +20,7 @@ from difficulty.sampling.engine_memory import (
 )
 from difficulty.sampling.model_shape import ModelShape, model_shape
 from difficulty.sampling.server_log import GIB
+from difficulty.sampling.servers.allowance import PROCESS_BYTES, cache_share
 from difficulty.sampling.servers.servers import (
     Machine,
     engine_installed,

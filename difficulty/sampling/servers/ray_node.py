@@ -19,7 +19,7 @@ import tempfile
 from dataclasses import dataclass
 from typing import IO, Any
 
-from difficulty.sampling.allowance import Allowance
+from difficulty.sampling.servers.allowance import Allowance
 from difficulty.sampling.servers.local_servers import STOP_TIMEOUT_S
 from difficulty.sampling.servers.server_set import Address
 from difficulty.sampling.servers.servers import (

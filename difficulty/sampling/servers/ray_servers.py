@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from difficulty.errors import ServerError
-from difficulty.sampling.allowance import (
+from difficulty.sampling.server_log import context_too_long, last_words, out_of_memory
+from difficulty.sampling.servers import ray_cluster
+from difficulty.sampling.servers.allowance import (
     Allowance,
     step_back,
     step_back_words,
     too_long_words,
 )
-from difficulty.sampling.server_log import context_too_long, last_words, out_of_memory
-from difficulty.sampling.servers import ray_cluster
 from difficulty.sampling.servers.local_servers import MAX_RESTARTS, START_TIMEOUT_S
 from difficulty.sampling.servers.ray_cluster import Placed
 from difficulty.sampling.servers.ray_node import Report, Started, one_line, ray_module

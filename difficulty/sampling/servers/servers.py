@@ -17,14 +17,14 @@ from http.client import HTTPException
 from pathlib import Path
 
 from difficulty.errors import ServerError
-from difficulty.sampling.allowance import (
+from difficulty.sampling.engine_memory import node_of_core
+from difficulty.sampling.protocol import API_KEY_VARIABLE, headers
+from difficulty.sampling.servers.allowance import (
     CACHE_VARIABLE,
     Allowance,
     cpu_allowance,
     gpu_allowance,
 )
-from difficulty.sampling.engine_memory import node_of_core
-from difficulty.sampling.protocol import API_KEY_VARIABLE, headers
 from difficulty.sampling.servers.server_set import Address
 from difficulty.settings.run import RunSpec, SamplingSpec
 
