@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from difficulty.cli import doctor
-from difficulty.sampling.engine_memory import NodeMemory
+from difficulty.sampling.servers.engine_memory import NodeMemory
 from difficulty.sampling.servers.servers import Machine, servers
 
 GIB = 2**30

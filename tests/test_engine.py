@@ -12,7 +12,7 @@ from conftest import ROOT
 from test_cli import difficulty, one_line
 
 from difficulty import store
-from difficulty.sampling.engine_memory import engine_nodes
+from difficulty.sampling.servers.engine_memory import engine_nodes
 from difficulty.sampling.servers.servers import engine_installed, visible_gpus
 from difficulty.schema import Completion, Grade, Question
 

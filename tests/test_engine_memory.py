@@ -2,7 +2,7 @@
 
 import pytest
 
-from difficulty.sampling.engine_memory import cgroup_headroom, engine_nodes, node_of_core
+from difficulty.sampling.servers.engine_memory import cgroup_headroom, engine_nodes, node_of_core
 
 GIB = 2**30
 V1 = "31 23 0:32 {root} /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"

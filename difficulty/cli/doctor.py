@@ -12,15 +12,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from difficulty.sampling.engine_memory import (
+from difficulty.sampling.model_shape import ModelShape, model_shape
+from difficulty.sampling.server_log import GIB
+from difficulty.sampling.servers.allowance import PROCESS_BYTES, cache_share
+from difficulty.sampling.servers.engine_memory import (
     NodeMemory,
     cgroup_headroom,
     engine_nodes,
     node_of_core,
 )
-from difficulty.sampling.model_shape import ModelShape, model_shape
-from difficulty.sampling.server_log import GIB
-from difficulty.sampling.servers.allowance import PROCESS_BYTES, cache_share
 from difficulty.sampling.servers.servers import (
     Machine,
     engine_installed,

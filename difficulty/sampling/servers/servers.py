@@ -17,7 +17,6 @@ from http.client import HTTPException
 from pathlib import Path
 
 from difficulty.errors import ServerError
-from difficulty.sampling.engine_memory import node_of_core
 from difficulty.sampling.protocol import API_KEY_VARIABLE, headers
 from difficulty.sampling.servers.allowance import (
     CACHE_VARIABLE,
@@ -25,6 +24,7 @@ from difficulty.sampling.servers.allowance import (
     cpu_allowance,
     gpu_allowance,
 )
+from difficulty.sampling.servers.engine_memory import node_of_core
 from difficulty.sampling.servers.server_set import Address
 from difficulty.settings.run import RunSpec, SamplingSpec
 
