@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from difficulty import store
-from difficulty.sampling.model_shape import BLOCK_TOKENS
 from difficulty.sampling.owed import owed_questions
+from difficulty.sampling.servers.model_shape import BLOCK_TOKENS
 from difficulty.settings.run import RunSpec
 
 SPEED_FILE = "speed.json"
