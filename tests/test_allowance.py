@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from difficulty.errors import ServerError
-from difficulty.sampling.server_log import OutOfMemory, context_too_long, last_words, out_of_memory
 from difficulty.sampling.servers import allowance as allowance_module
 from difficulty.sampling.servers.allowance import (
     Allowance,
@@ -23,6 +22,12 @@ from difficulty.sampling.servers.allowance import (
 )
 from difficulty.sampling.servers.engine_memory import NodeMemory
 from difficulty.sampling.servers.model_shape import ModelShape, argument, model_shape
+from difficulty.sampling.servers.server_log import (
+    OutOfMemory,
+    context_too_long,
+    last_words,
+    out_of_memory,
+)
 from difficulty.settings.run import ServerSpec
 
 GIB = 2**30

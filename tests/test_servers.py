@@ -10,8 +10,7 @@ import pytest
 from conftest import make_spec
 
 from difficulty.errors import ServerError
-from difficulty.sampling import server_log
-from difficulty.sampling.servers import local_servers
+from difficulty.sampling.servers import local_servers, server_log
 from difficulty.sampling.servers.allowance import Allowance
 from difficulty.sampling.servers.servers import Machine, servers
 from difficulty.settings.run import ServerSpec

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from difficulty.sampling.server_log import GIB
 from difficulty.sampling.servers.allowance import PROCESS_BYTES, cache_share
 from difficulty.sampling.servers.engine_memory import (
     NodeMemory,
@@ -21,6 +20,7 @@ from difficulty.sampling.servers.engine_memory import (
     node_of_core,
 )
 from difficulty.sampling.servers.model_shape import ModelShape, model_shape
+from difficulty.sampling.servers.server_log import GIB
 from difficulty.sampling.servers.servers import (
     Machine,
     engine_installed,

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from difficulty.errors import ServerError
-from difficulty.sampling.server_log import GIB, OutOfMemory, TooLong
 from difficulty.sampling.servers.engine_memory import NodeMemory, cgroup_headroom, engine_nodes
 from difficulty.sampling.servers.model_shape import BLOCK_TOKENS, ModelShape, argument, model_shape
+from difficulty.sampling.servers.server_log import GIB, OutOfMemory, TooLong
 from difficulty.settings.run import RunSpec
 
 CACHE_VARIABLE = "VLLM_CPU_KVCACHE_SPACE"

@@ -14,12 +14,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from difficulty.errors import ServerError
-from difficulty.sampling.server_log import context_too_long, last_words, log_size, out_of_memory
 from difficulty.sampling.servers.allowance import (
     Allowance,
     step_back,
     step_back_words,
     too_long_words,
+)
+from difficulty.sampling.servers.server_log import (
+    context_too_long,
+    last_words,
+    log_size,
+    out_of_memory,
 )
 from difficulty.sampling.servers.server_set import Address, Bar, Update, no_bar
 from difficulty.sampling.servers.servers import (

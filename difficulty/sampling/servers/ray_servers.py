@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from difficulty.errors import ServerError
-from difficulty.sampling.server_log import context_too_long, last_words, out_of_memory
 from difficulty.sampling.servers import ray_cluster
 from difficulty.sampling.servers.allowance import (
     Allowance,
@@ -25,6 +24,7 @@ from difficulty.sampling.servers.allowance import (
 from difficulty.sampling.servers.local_servers import MAX_RESTARTS, START_TIMEOUT_S
 from difficulty.sampling.servers.ray_cluster import Placed
 from difficulty.sampling.servers.ray_node import Report, Started, one_line, ray_module
+from difficulty.sampling.servers.server_log import context_too_long, last_words, out_of_memory
 from difficulty.sampling.servers.server_set import Address, Bar, Update, no_bar
 from difficulty.sampling.servers.servers import first_token
 from difficulty.settings.run import RunSpec, SamplingSpec
