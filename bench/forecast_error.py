@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from bench.forecast_laws import U_SHAPED, Law
-from difficulty.acr.beta_binomial import beta_collapse, fit_beta
-from difficulty.acr.collapse import Floats, collapse_probability, exact_collapse, plug_in
-from difficulty.acr.counts import aggregate
-from difficulty.acr.likelihood import binomial_matrix, maximise, pass_rate_grid
-from difficulty.acr.mixture import fit_mixture
+from difficulty.collapse.beta_binomial import beta_collapse, fit_beta
+from difficulty.collapse.collapse import Floats, collapse_probability, exact_collapse, plug_in
+from difficulty.collapse.counts import aggregate
+from difficulty.collapse.likelihood import binomial_matrix, maximise, pass_rate_grid
+from difficulty.collapse.mixture import fit_mixture
 
 K, G, SHOWN_OF = 5, 8, 10
 QUESTIONS = (125, 1_000, 1_500, 2_000)

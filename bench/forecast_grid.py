@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from bench.forecast_laws import GRID_LAWS, HARD_LAWS, Law, identified, kept
-from difficulty.acr.beta_binomial import beta_collapse
-from difficulty.acr.collapse import Floats, Ints, collapse_probability
-from difficulty.acr.counts import Counts
-from difficulty.acr.estimate import Work, every_question
-from difficulty.acr.mixture import Mixture
+from difficulty.collapse.beta_binomial import beta_collapse
+from difficulty.collapse.collapse import Floats, Ints, collapse_probability
+from difficulty.collapse.counts import Counts
+from difficulty.collapse.estimate import Work, every_question
+from difficulty.collapse.mixture import Mixture
 
 KS: dict[str, tuple[int, ...]] = {"4": (4,), "5": (5,), "8": (8,), "mixed": (4, 5, 8)}
 """Samples a question; mixed: each of the three equally often."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from difficulty.acr.bounds import extremes
-from difficulty.acr.collapse import Floats, collapse_probability
-from difficulty.acr.likelihood import binomial_matrix, pass_rate_grid
+from difficulty.collapse.bounds import extremes
+from difficulty.collapse.collapse import Floats, collapse_probability
+from difficulty.collapse.likelihood import binomial_matrix, pass_rate_grid
 from difficulty.levels import level_of
 
 QUADRATURE = 20_001

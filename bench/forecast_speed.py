@@ -57,7 +57,7 @@ def _alone(table: Path) -> str:
 
 
 def _measure(path: Path) -> None:
-    from difficulty.acr import forecast
+    from difficulty.collapse import forecast
     from difficulty.sources.counts_table import read_counts_table
 
     start = time.monotonic()
@@ -76,7 +76,7 @@ def _measure(path: Path) -> None:
 
 
 def _seconds(questions: int, samples: int) -> str:
-    from difficulty.acr import Counts, forecast
+    from difficulty.collapse import Counts, forecast
 
     rng = np.random.default_rng(2)
     correct = rng.binomial(samples, rng.beta(0.3, 0.3, questions))

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from difficulty.acr import Counts, forecast
-from difficulty.acr.collapse import exact_collapse
+from difficulty.collapse import Counts, forecast
+from difficulty.collapse.collapse import exact_collapse
 from difficulty.levels import LEVELS, level_of
 
 KEPT = ("L2", "L3", "L4", "L5")

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from difficulty.acr import Counts as Counts
-    from difficulty.acr import forecast as forecast
+    from difficulty.collapse import Counts as Counts
+    from difficulty.collapse import forecast as forecast
 
 __version__ = "0.1.0"
 
@@ -20,13 +20,13 @@ LAZY = ("Counts", "forecast")
 
 
 def __getattr__(name: str) -> Any:
-    """The public names of ``difficulty.acr``.
+    """The public names of ``difficulty.collapse``.
 
     Raises:
         AttributeError: any other name.
     """
     if name not in LAZY:
         raise AttributeError(f"module 'difficulty' has no attribute {name!r}")
-    from difficulty import acr
+    from difficulty import collapse as acr
 
     return getattr(acr, name)

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from difficulty.acr import Counts, collapse_posterior, forecast, missing_range
-from difficulty.acr.beta_binomial import beta_collapse, fit_beta
-from difficulty.acr.bounds import best_fit, extremes
-from difficulty.acr.collapse import collapse_probability, degree, exact_collapse
-from difficulty.acr.likelihood import binomial_matrix, maximise, pass_rate_grid
-from difficulty.acr.mixture import _beta_cells, fit_mixture
+from difficulty.collapse import Counts, collapse_posterior, forecast, missing_range
+from difficulty.collapse.beta_binomial import beta_collapse, fit_beta
+from difficulty.collapse.bounds import best_fit, extremes
+from difficulty.collapse.collapse import collapse_probability, degree, exact_collapse
+from difficulty.collapse.likelihood import binomial_matrix, maximise, pass_rate_grid
+from difficulty.collapse.mixture import _beta_cells, fit_mixture
 from difficulty.errors import InputError
 
 # Published level counts by number correct, 0 to 5 (medical-exam study; k = 5, G = 8).
@@ -396,7 +396,7 @@ def test_an_unknown_level_is_refused():
 
 
 def test_import_is_light():
-    code = "import sys, difficulty.acr; sys.exit('scipy' in sys.modules)"
+    code = "import sys, difficulty.collapse; sys.exit('scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from difficulty.acr import Counts, forecast
-from difficulty.acr.belief import with_rate
-from difficulty.acr.collapse import collapse_probability
-from difficulty.acr.complete import complete
-from difficulty.acr.drift import HALF, drift, shifted
-from difficulty.acr.fills import QuestionSet
-from difficulty.acr.steps import fill_chance
-from difficulty.acr.trainers import plan_run
+from difficulty.collapse import Counts, forecast
+from difficulty.collapse.belief import with_rate
+from difficulty.collapse.collapse import collapse_probability
+from difficulty.collapse.complete import complete
+from difficulty.collapse.drift import HALF, drift, shifted
+from difficulty.collapse.fills import QuestionSet
+from difficulty.collapse.steps import fill_chance
+from difficulty.collapse.trainers import plan_run
 from difficulty.settings.forecast import ForecastSpec
 
 SPECIALIST = (636, 216, 180, 223, 294, 2164)

@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 from test_cli import SPECIALIST, difficulty, one_line
 
-from difficulty.acr import Counts, forecast
-from difficulty.acr.answer import trainer_answer
-from difficulty.acr.belief import belief_of, reachable, with_rate
-from difficulty.acr.complete import check, complete
-from difficulty.acr.estimate import every_question
-from difficulty.acr.fills import Draw, QuestionSet, draws_of, moments, usable_groups
-from difficulty.acr.outlook import outlook
-from difficulty.acr.safety import SAFE, candidate_of, least_rounds, p_all_steps
-from difficulty.acr.steps import step_of
-from difficulty.acr.trainers import TRAINERS, plan_run
+from difficulty.collapse import Counts, forecast
+from difficulty.collapse.answer import trainer_answer
+from difficulty.collapse.belief import belief_of, reachable, with_rate
+from difficulty.collapse.complete import check, complete
+from difficulty.collapse.estimate import every_question
+from difficulty.collapse.fills import Draw, QuestionSet, draws_of, moments, usable_groups
+from difficulty.collapse.outlook import outlook
+from difficulty.collapse.safety import SAFE, candidate_of, least_rounds, p_all_steps
+from difficulty.collapse.steps import step_of
+from difficulty.collapse.trainers import TRAINERS, plan_run
 from difficulty.errors import SettingsError
 from difficulty.settings.forecast import ForecastSpec
 

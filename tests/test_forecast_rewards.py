@@ -13,15 +13,15 @@ from scipy.stats import binom
 from test_cli import difficulty, one_line
 
 from difficulty import store
-from difficulty.acr import Counts, forecast
-from difficulty.acr.beta_binomial import beta_collapse
-from difficulty.acr.complete import check, complete
-from difficulty.acr.dirichlet import fit_dirichlet, power_mean
-from difficulty.acr.estimate import every_question
-from difficulty.acr.length import LengthPenalty
-from difficulty.acr.rewards import Outcomes, RewardTable, _Ties, forecast_rewards, value_table
-from difficulty.acr.spread import narrow_chances
-from difficulty.acr.value_laws import ValueLaws, ValueTable
+from difficulty.collapse import Counts, forecast
+from difficulty.collapse.beta_binomial import beta_collapse
+from difficulty.collapse.complete import check, complete
+from difficulty.collapse.dirichlet import fit_dirichlet, power_mean
+from difficulty.collapse.estimate import every_question
+from difficulty.collapse.length import LengthPenalty
+from difficulty.collapse.rewards import Outcomes, RewardTable, _Ties, forecast_rewards, value_table
+from difficulty.collapse.spread import narrow_chances
+from difficulty.collapse.value_laws import ValueLaws, ValueTable
 from difficulty.errors import SettingsError
 from difficulty.run.forecast import forecast_json
 from difficulty.run.reward_table import reward_table

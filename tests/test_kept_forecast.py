@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from conftest import make_spec
 
-from difficulty.acr import Counts, collapse_posterior, forecast
+from difficulty.collapse import Counts, collapse_posterior, forecast
 from difficulty.levels import level_of
 from difficulty.run.forecast_kept import forecast_kept
 from difficulty.settings.run import SelectionSpec

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from difficulty.acr import Counts, forecast
-from difficulty.acr.collapse import collapse_probability
+from difficulty.collapse import Counts, forecast
+from difficulty.collapse.collapse import collapse_probability
 
 sys.path.insert(0, str(ROOT))
 from bench.validate_forecast_questions import make_questions

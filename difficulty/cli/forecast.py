@@ -38,7 +38,7 @@ def forecast_run_or_counts(
 
 def _of_run(path: Path, selection: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
     from difficulty import store
-    from difficulty.acr.complete import check
+    from difficulty.collapse.complete import check
 
     run = store.RunFolder(path)
     spec = store.load_spec(run)
@@ -69,8 +69,8 @@ def with_own_defaults(wanted: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_counts(path: Path, selection: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    from difficulty.acr import forecast
-    from difficulty.acr.complete import check, complete
+    from difficulty.collapse import forecast
+    from difficulty.collapse.complete import check, complete
     from difficulty.levels import parse_keep
     from difficulty.sources.counts_table import read_counts_table
 

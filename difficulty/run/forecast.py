@@ -17,8 +17,8 @@ from difficulty.settings.run import RunSpec
 from difficulty.store import RunFolder
 
 if TYPE_CHECKING:
-    from difficulty.acr import Counts
-    from difficulty.acr.rewards import RewardTable
+    from difficulty.collapse import Counts
+    from difficulty.collapse.rewards import RewardTable
 
 COUNTS = """
     SELECT num_graded, num_correct, count(*) AS num_questions, source
@@ -42,7 +42,7 @@ class Collapse:
 
 def read_counts(run: RunFolder) -> Counts | None:
     """Counts of right answers by source; None when nothing was graded."""
-    from difficulty.acr import Counts
+    from difficulty.collapse import Counts
 
     rows = store.connect(run).execute(COUNTS, {"profile": store.sql_path(run.profile)}).fetchall()
     if not rows:
@@ -53,7 +53,7 @@ def read_counts(run: RunFolder) -> Counts | None:
 
 def read_collapse(run: RunFolder, spec: RunSpec) -> list[Collapse]:
     """Posterior collapse probability of each pair of counts, at the run's group size."""
-    from difficulty.acr import collapse_posterior
+    from difficulty.collapse import collapse_posterior
 
     counts = read_counts(run)
     posterior = collapse_posterior(counts, spec.selection.group_size) if counts else {}
@@ -65,7 +65,7 @@ def read_collapse(run: RunFolder, spec: RunSpec) -> list[Collapse]:
 
 def forecast_json(run: RunFolder, counts: Counts, spec: RunSpec) -> dict[str, Any]:
     """The forecast of a run's counts as the command line prints it."""
-    from difficulty.acr.complete import complete
+    from difficulty.collapse.complete import complete
 
     found = forecast_kept(counts, read_by_guess(run), spec)
     kept = kept_questions(run, spec)
@@ -85,7 +85,7 @@ def _with_kept(answer: dict[str, Any], kept: int | None) -> dict[str, Any]:
 
 
 def _rewards(run: RunFolder, spec: RunSpec) -> RewardTable:
-    from difficulty.acr.complete import floored, penalty_of, plan_of
+    from difficulty.collapse.complete import floored, penalty_of, plan_of
 
     plan = plan_of(spec.forecast, group_size=spec.selection.group_size)
     return read_rewards(run, penalty_of(spec.forecast, floored=floored(plan)))
@@ -128,7 +128,7 @@ def is_whole(path: Path) -> bool:
 
 def read_missing(run: RunFolder, spec: RunSpec) -> dict[str, float] | None:
     """Pool rate if all unknown answers were wrong / right; None when none is unknown."""
-    from difficulty.acr import missing_range
+    from difficulty.collapse import missing_range
 
     rows = store.connect(run).execute(MISSING, {"profile": store.sql_path(run.profile)}).fetchall()
     graded, missing, correct, questions = zip(*rows, strict=True)

@@ -20,8 +20,8 @@ from difficulty.settings.run import RunSpec, settings_through
 from difficulty.store import RunFolder
 
 if TYPE_CHECKING:
-    from difficulty.acr import Counts, Estimate
-    from difficulty.acr.forecast import Forecast
+    from difficulty.collapse import Counts, Estimate
+    from difficulty.collapse.forecast import Forecast
 
 Rule = Callable[[int, int], bool]
 ByGuess = dict[Fraction | None, "Counts"]
@@ -37,7 +37,7 @@ WIDE = 0.05
 
 def read_by_guess(run: RunFolder) -> ByGuess:
     """Counts of right answers by the chance of a guess; None stands for no options."""
-    from difficulty.acr import Counts
+    from difficulty.collapse import Counts
 
     rows = store.connect(run).execute(COUNTS, {"profile": store.sql_path(run.profile)}).fetchall()
     found: dict[Fraction | None, list[tuple[int, int, int]]] = {}
@@ -65,7 +65,7 @@ def forecast_kept(counts: Counts, by_guess: ByGuess, spec: RunSpec) -> Forecast:
         by_guess: the same questions by the chance of a guess.
         spec: the rules and the group size.
     """
-    from difficulty.acr import forecast
+    from difficulty.collapse import forecast
 
     size, keep = spec.selection.group_size, levels.parse_keep(spec.selection.keep)
     rules = _rules(counts, by_guess, spec)
@@ -112,9 +112,9 @@ def _collapse_of(counts: Counts, group_size: int) -> Callable[[int, int], float]
     """
     import numpy as np
 
-    from difficulty.acr import collapse_posterior
-    from difficulty.acr.collapse import collapse_probability
-    from difficulty.acr.mixture import fit_mixture
+    from difficulty.collapse import collapse_posterior
+    from difficulty.collapse.collapse import collapse_probability
+    from difficulty.collapse.mixture import fit_mixture
 
     known = dict(collapse_posterior(counts, group_size))
     law = fit_mixture(counts.classes())
@@ -143,8 +143,8 @@ def _same_rule(by_guess: ByGuess, rules: dict[Fraction | None, Rule]) -> Rule | 
 def _combined(
     by_guess: ByGuess, rules: dict[Fraction | None, Rule], keep: tuple[str, ...], size: int
 ) -> Estimate | None:
-    from difficulty.acr import Estimate
-    from difficulty.acr.estimate import Work
+    from difficulty.collapse import Estimate
+    from difficulty.collapse.estimate import Work
 
     parts = []
     for guess, counts in by_guess.items():

@@ -11,8 +11,8 @@ from difficulty.store import RunFolder
 if TYPE_CHECKING:
     import numpy as np
 
-    from difficulty.acr.length import LengthPenalty
-    from difficulty.acr.rewards import Outcomes, RewardTable
+    from difficulty.collapse.length import LengthPenalty
+    from difficulty.collapse.rewards import Outcomes, RewardTable
 
 MOST_QUESTIONS = 50_000
 """So many questions tell as much as all; their ids are hashes, so the first are like any."""
@@ -62,7 +62,7 @@ def reward_table(columns: dict[str, Any], penalty: LengthPenalty | None) -> Rewa
     """The table from a column each of number, correct, reward, cut and length (tokens)."""
     import numpy as np
 
-    from difficulty.acr.rewards import RewardTable
+    from difficulty.collapse.rewards import RewardTable
 
     number, correct = columns["number"], np.asarray(columns["correct"], dtype=np.bool_)
     reward = np.asarray(columns["reward"], dtype=np.float64)
@@ -114,7 +114,7 @@ def _outcomes(
     """A row a question, padded to the most answers that one has."""
     import numpy as np
 
-    from difficulty.acr.rewards import Outcomes
+    from difficulty.collapse.rewards import Outcomes
 
     _, row, counts = np.unique(number, return_inverse=True, return_counts=True)
     place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)

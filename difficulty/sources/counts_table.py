@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from difficulty.acr import Counts
+from difficulty.collapse import Counts
 from difficulty.errors import InputError
 from difficulty.sources.dataset import READERS
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from difficulty.acr.bounds import Chosen
-from difficulty.acr.collapse import Floats, Ints
-from difficulty.acr.dirichlet import fit_dirichlet, power_mean
-from difficulty.acr.estimate import Estimate, Work
-from difficulty.acr.interval import Z_95
-from difficulty.acr.value_laws import RIGHT, WRONG, ValueLaws, ValueTable
+from difficulty.collapse.bounds import Chosen
+from difficulty.collapse.collapse import Floats, Ints
+from difficulty.collapse.dirichlet import fit_dirichlet, power_mean
+from difficulty.collapse.estimate import Estimate, Work
+from difficulty.collapse.interval import Z_95
+from difficulty.collapse.value_laws import RIGHT, WRONG, ValueLaws, ValueTable
 
 MAX_VALUES = 12
 """Values that answers are taken to share, the most frequent first."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from difficulty.acr.collapse import Floats
-from difficulty.acr.counts import Classes
-from difficulty.acr.likelihood import binomial_matrix, maximise, pass_rate_grid
+from difficulty.collapse.collapse import Floats
+from difficulty.collapse.counts import Classes
+from difficulty.collapse.likelihood import binomial_matrix, maximise, pass_rate_grid
 from difficulty.errors import DifficultyError
 
 COMMON_SHARE = 0.05

@@ -6,17 +6,17 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from difficulty.acr.estimate import Estimate, every_question
-from difficulty.acr.forecast import Forecast
-from difficulty.acr.outlook import Candidate, outlook, unknown
-from difficulty.acr.safety import (
+from difficulty.collapse.estimate import Estimate, every_question
+from difficulty.collapse.forecast import Forecast
+from difficulty.collapse.outlook import Candidate, outlook, unknown
+from difficulty.collapse.safety import (
     SAFE,
     candidate_of,
     least_group_size,
     least_rounds,
     widest_keep,
 )
-from difficulty.acr.trainers import NEVER_FAILS, Plan
+from difficulty.collapse.trainers import NEVER_FAILS, Plan
 from difficulty.errors import SettingsError
 
 HEADLINE = (

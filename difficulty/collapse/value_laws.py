@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from difficulty.acr.beta_binomial import fit_beta
-from difficulty.acr.bounds import COMMON_SHARE, extremes
-from difficulty.acr.collapse import Floats, Ints
-from difficulty.acr.counts import Classes, aggregate
-from difficulty.acr.likelihood import binomial_matrix, maximise, pass_rate_grid
-from difficulty.acr.mixture import prior_weights
+from difficulty.collapse.beta_binomial import fit_beta
+from difficulty.collapse.bounds import COMMON_SHARE, extremes
+from difficulty.collapse.collapse import Floats, Ints
+from difficulty.collapse.counts import Classes, aggregate
+from difficulty.collapse.likelihood import binomial_matrix, maximise, pass_rate_grid
+from difficulty.collapse.mixture import prior_weights
 
 WRONG, RIGHT = 0, 1
 MOST_MATCHED = 64

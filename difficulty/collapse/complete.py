@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from difficulty.acr.answer import require_a_batch, trainer_answer
-from difficulty.acr.drift import drift
-from difficulty.acr.estimate import Estimate, every_question
-from difficulty.acr.forecast import Forecast
-from difficulty.acr.length import LengthPenalty
-from difficulty.acr.rewards import RewardForecast, RewardTable, forecast_rewards
-from difficulty.acr.spread import narrow_chances
-from difficulty.acr.trainers import Plan, plan_run
+from difficulty.collapse.answer import require_a_batch, trainer_answer
+from difficulty.collapse.drift import drift
+from difficulty.collapse.estimate import Estimate, every_question
+from difficulty.collapse.forecast import Forecast
+from difficulty.collapse.length import LengthPenalty
+from difficulty.collapse.rewards import RewardForecast, RewardTable, forecast_rewards
+from difficulty.collapse.spread import narrow_chances
+from difficulty.collapse.trainers import Plan, plan_run
 from difficulty.errors import SettingsError
 from difficulty.settings.forecast import PENALTY_KEYS, TRAINER_KEYS, ForecastSpec
 

@@ -8,25 +8,25 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from difficulty.acr.bounds import (
+from difficulty.collapse.bounds import (
     BestFit,
     Chosen,
     best_fit,
     extremes,
     kept_chance,
 )
-from difficulty.acr.collapse import (
+from difficulty.collapse.collapse import (
     Floats,
     collapse_probability,
     exact_means,
     plug_in,
 )
-from difficulty.acr.counts import Classes
-from difficulty.acr.fills import QuestionSet
-from difficulty.acr.interval import Target, profile_intervals
-from difficulty.acr.likelihood import binomial_matrix
-from difficulty.acr.mixture import Mixture, fit_mixture
-from difficulty.acr.planner import Plan, planner
+from difficulty.collapse.counts import Classes
+from difficulty.collapse.fills import QuestionSet
+from difficulty.collapse.interval import Target, profile_intervals
+from difficulty.collapse.likelihood import binomial_matrix
+from difficulty.collapse.mixture import Mixture, fit_mixture
+from difficulty.collapse.planner import Plan, planner
 
 
 @dataclass(frozen=True, kw_only=True)

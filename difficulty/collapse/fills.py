@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from difficulty.acr.collapse import Floats
+from difficulty.collapse.collapse import Floats
 
 Complexes = NDArray[np.complex128]
 MAX_SLICES = 64

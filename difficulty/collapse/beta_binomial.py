@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from difficulty.acr.collapse import Floats, Ints
-from difficulty.acr.counts import Classes
+from difficulty.collapse.collapse import Floats, Ints
+from difficulty.collapse.counts import Classes
 
 LOG_LIMIT = 7.0
 """a and b stay within exp(-7) and exp(7): a set whose counts are all alike has no finite fit."""

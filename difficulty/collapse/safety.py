@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from difficulty.acr.bounds import Chosen
-from difficulty.acr.estimate import Estimate, Work
-from difficulty.acr.outlook import Candidate
-from difficulty.acr.steps import fill_chance
-from difficulty.acr.trainers import Plan
+from difficulty.collapse.bounds import Chosen
+from difficulty.collapse.estimate import Estimate, Work
+from difficulty.collapse.outlook import Candidate
+from difficulty.collapse.steps import fill_chance
+from difficulty.collapse.trainers import Plan
 from difficulty.levels import LEVELS, level_of
 
 SAFE = 0.99

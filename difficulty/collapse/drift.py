@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from difficulty.acr.belief import with_rate
-from difficulty.acr.collapse import Floats, collapse_probability
-from difficulty.acr.fills import QuestionSet
-from difficulty.acr.steps import fill_chance
-from difficulty.acr.trainers import Plan
+from difficulty.collapse.belief import with_rate
+from difficulty.collapse.collapse import Floats, collapse_probability
+from difficulty.collapse.fills import QuestionSet
+from difficulty.collapse.steps import fill_chance
+from difficulty.collapse.trainers import Plan
 
 SHIFTS = (-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 FINE, FARTHEST = 0.01, 8.0

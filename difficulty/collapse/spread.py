@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from difficulty.acr.collapse import Floats, Ints
-from difficulty.acr.likelihood import maximise
-from difficulty.acr.mixture import PRIOR_QUESTIONS
-from difficulty.acr.rewards import Outcomes
+from difficulty.collapse.collapse import Floats, Ints
+from difficulty.collapse.likelihood import maximise
+from difficulty.collapse.mixture import PRIOR_QUESTIONS
+from difficulty.collapse.rewards import Outcomes
 
 DRAWS, MOST_DRAWS = 400_000, 1_000
 """Groups that are drawn in all, shared among the questions, and at most for one of them."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from difficulty.acr.bounds import extremes
-from difficulty.acr.collapse import Floats, collapse_probability
-from difficulty.acr.counts import MAX_K
-from difficulty.acr.likelihood import binomial_matrix
-from difficulty.acr.mixture import Mixture
+from difficulty.collapse.bounds import extremes
+from difficulty.collapse.collapse import Floats, collapse_probability
+from difficulty.collapse.counts import MAX_K
+from difficulty.collapse.likelihood import binomial_matrix
+from difficulty.collapse.mixture import Mixture
 
 CHOICES = (8, 10, 16)
 

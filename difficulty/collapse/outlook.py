@@ -9,12 +9,12 @@ from functools import cached_property
 
 import numpy as np
 
-from difficulty.acr.belief import Belief, belief_of, reachable, with_rate, with_rates
-from difficulty.acr.collapse import Floats
-from difficulty.acr.estimate import Estimate
-from difficulty.acr.fills import QuestionSet
-from difficulty.acr.steps import Step, step_of
-from difficulty.acr.trainers import Plan
+from difficulty.collapse.belief import Belief, belief_of, reachable, with_rate, with_rates
+from difficulty.collapse.collapse import Floats
+from difficulty.collapse.estimate import Estimate
+from difficulty.collapse.fills import QuestionSet
+from difficulty.collapse.steps import Step, step_of
+from difficulty.collapse.trainers import Plan
 
 
 @dataclass(frozen=True, kw_only=True)

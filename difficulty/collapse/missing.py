@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from difficulty.acr.collapse import check_group_size, collapse_probability
-from difficulty.acr.counts import Column, Counts, whole_numbers
-from difficulty.acr.mixture import fit_mixture
+from difficulty.collapse.collapse import check_group_size, collapse_probability
+from difficulty.collapse.counts import Column, Counts, whole_numbers
+from difficulty.collapse.mixture import fit_mixture
 from difficulty.errors import InputError
 
 

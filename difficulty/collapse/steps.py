@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from difficulty.acr.collapse import Floats
-from difficulty.acr.fills import FAR, QuestionSet, draws_of, moments, usable_groups
-from difficulty.acr.trainers import Plan
+from difficulty.collapse.collapse import Floats
+from difficulty.collapse.fills import FAR, QuestionSet, draws_of, moments, usable_groups
+from difficulty.collapse.trainers import Plan
 
 NOTHING = 1e-15
 """A chance below it is rounding."""

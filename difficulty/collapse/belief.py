@@ -11,9 +11,9 @@ from typing import Protocol
 
 import numpy as np
 
-from difficulty.acr.collapse import Floats
-from difficulty.acr.fills import QuestionSet
-from difficulty.acr.interval import Z_95
+from difficulty.collapse.collapse import Floats
+from difficulty.collapse.fills import QuestionSet
+from difficulty.collapse.interval import Z_95
 
 POINTS = 41
 REACH = 3.5

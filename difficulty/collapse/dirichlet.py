@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from difficulty.acr.beta_binomial import LOG_LIMIT, PRIOR_CENTRE, PRIOR_SD
-from difficulty.acr.collapse import Floats, Ints
+from difficulty.collapse.beta_binomial import LOG_LIMIT, PRIOR_CENTRE, PRIOR_SD
+from difficulty.collapse.collapse import Floats, Ints
 
 
 def fit_dirichlet(counts: Ints, num_questions: Floats, *, start: Floats | None = None) -> Floats:

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-from difficulty.acr.bounds import Chosen
-from difficulty.acr.collapse import check_group_size
-from difficulty.acr.counts import Classes, Counts
-from difficulty.acr.estimate import Estimate, Work, every_question
-from difficulty.acr.mixture import POOR_FIT, Fit, goodness_of_fit
-from difficulty.acr.planner import Plan
+from difficulty.collapse.bounds import Chosen
+from difficulty.collapse.collapse import check_group_size
+from difficulty.collapse.counts import Classes, Counts
+from difficulty.collapse.estimate import Estimate, Work, every_question
+from difficulty.collapse.mixture import POOR_FIT, Fit, goodness_of_fit
+from difficulty.collapse.planner import Plan
 from difficulty.errors import InputError
 from difficulty.levels import LEVELS, level_of
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difficulty.acr.collapse import Floats, Ints
+from difficulty.collapse.collapse import Floats, Ints
 from difficulty.errors import InputError
 
 MAX_CLASSES, MAX_K = 160, 100

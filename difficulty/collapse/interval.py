@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from difficulty.acr.bounds import BestFit, gap_for
-from difficulty.acr.collapse import Floats
-from difficulty.acr.likelihood import maximise
+from difficulty.collapse.bounds import BestFit, gap_for
+from difficulty.collapse.collapse import Floats
+from difficulty.collapse.likelihood import maximise
 
 Z_95 = 1.959964
 CUTOFF = 2.06

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from difficulty.acr.fills import REDRAWS
+from difficulty.collapse.fills import REDRAWS
 from difficulty.errors import SettingsError
 
 TRAIN_GROUPS = 96

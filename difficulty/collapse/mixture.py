@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from difficulty.acr.beta_binomial import fit_beta
-from difficulty.acr.collapse import Floats, Ints, check_group_size, collapse_probability
-from difficulty.acr.counts import Classes, Counts
-from difficulty.acr.likelihood import (
+from difficulty.collapse.beta_binomial import fit_beta
+from difficulty.collapse.collapse import Floats, Ints, check_group_size, collapse_probability
+from difficulty.collapse.counts import Classes, Counts
+from difficulty.collapse.likelihood import (
     binomial_matrix,
     log_binomial,
     maximise,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from difficulty.acr.collapse import Floats, Ints
+from difficulty.collapse.collapse import Floats, Ints
 
 GRID_SIZE = 201
 MAX_STEPS = 80

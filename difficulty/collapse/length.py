@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from difficulty.acr.collapse import Floats
+from difficulty.collapse.collapse import Floats
 from difficulty.errors import SettingsError
 
 
