@@ -301,7 +301,8 @@ import os, signal, subprocess, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
 sleep = "import time; time.sleep(600)  # MARK"
 child = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {sleep!r}]); {sleep}"
-subprocess.Popen([sys.executable, "-m", "difficulty.sampling.servers.guard", sys.executable, "-c", child],
+guard = [sys.executable, "-m", "difficulty.sampling.servers.guard"]
+subprocess.Popen([*guard, sys.executable, "-c", child],
                  stdin=subprocess.PIPE, start_new_session=True)
 print("up", flush=True)
 time.sleep(600)

@@ -203,7 +203,7 @@ def _preload(questions: Iterable[Question]) -> None:
     if golds:
         import mpmath  # type: ignore[import-untyped]  # noqa: F401
 
-        from difficulty.grading.equal import compare
+        from difficulty.grading.equal import compare  # noqa: F401
     if any(map(needs_library, golds)):
         load_library()
 

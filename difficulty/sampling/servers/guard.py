@@ -1,8 +1,8 @@
 """Runs one command and ends it, with everything it started, when the parent is gone.
 
-``python -m difficulty.sampling.servers.guard COMMAND...`` with a pipe on standard input: the pipe closes on
-any end of the parent, ``kill -9`` included. The guard leads a process group of its own, so one
-signal reaches the command and all its workers.
+``python -m difficulty.sampling.servers.guard COMMAND...`` with a pipe on standard input: the pipe
+closes on any end of the parent, ``kill -9`` included. The guard leads a process group of its own,
+so one signal reaches the command and all its workers.
 """
 
 from __future__ import annotations
