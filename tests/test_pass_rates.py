@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from difficulty.pass_rates import clopper_pearson, verdict
+from difficulty.levels import clopper_pearson, pass_rate_of_counts
 
 COUNTS = st.integers(1, 40).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
@@ -29,7 +29,7 @@ def test_the_interval_covers_the_truth_at_least_95_times_in_100(counts, truth):
 
 
 def judge(correct, graded, truncated=0, minimum=5):
-    return verdict(
+    return pass_rate_of_counts(
         num_correct=correct, num_graded=graded, num_truncated=truncated, min_graded=minimum
     )
 

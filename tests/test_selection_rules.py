@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from test_curriculum import choose, profile_row
 
 from difficulty import store
-from difficulty.chance import beats_guessing, guess_chance
 from difficulty.errors import SettingsError
-from difficulty.levels import level_of
+from difficulty.levels import beats_guessing, guess_chance, level_of
 from difficulty.schema import NearDuplicate, Overlap, PassRate, Selection
 from difficulty.selection import choose as chooser
 from difficulty.selection import orders

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from difficulty import levels, store
-from difficulty.chance import guess_chance
+from difficulty.levels import guess_chance
 from difficulty.selection import rules as curriculum
 from difficulty.settings.run import RunSpec, settings_through
 from difficulty.store import RunFolder

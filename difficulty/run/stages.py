@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from difficulty import pass_rates, store
+from difficulty import levels, store
 from difficulty.audit import regrade
 from difficulty.errors import RunError, SettingsError
 from difficulty.export.carried import NOTHING, find_carried, left_out_of
@@ -254,7 +254,7 @@ def bucket(run: RunFolder, spec: RunSpec, live: Live) -> None:
     min_graded = spec.bucket.min_graded or spec.sampling.k
     connection = store.connect(run)
     connection.execute(
-        f"CREATE TEMP TABLE counted AS {pass_rates.COUNT_GRADES}",
+        f"CREATE TEMP TABLE counted AS {levels.COUNT_GRADES}",
         {
             "grades": store.sql_path(run.grades),
             "questions": store.sql_path(run.questions),
@@ -262,19 +262,19 @@ def bucket(run: RunFolder, spec: RunSpec, live: Live) -> None:
         },
     )
     verdicts = [
-        pass_rates.verdict(
+        levels.pass_rate_of_counts(
             num_correct=correct, num_graded=graded, num_truncated=truncated, min_graded=min_graded
         )
-        for correct, graded, truncated in connection.execute(pass_rates.DISTINCT_COUNTS).fetchall()
+        for correct, graded, truncated in connection.execute(levels.DISTINCT_COUNTS).fetchall()
     ]
     connection.register(
-        "verdicts", store.rows_to_batch(verdicts, store.table_schema(pass_rates.Verdict))
+        "verdicts", store.rows_to_batch(verdicts, store.table_schema(levels.PassRateOfCounts))
     )
     _write_query(
         run.profile,
         PassRate,
         Stamp(settings=settings, inputs=inputs),
-        store.stream(connection, pass_rates.PROFILE),
+        store.stream(connection, levels.PROFILE),
     )
     _require_a_row_a_question(run, run.profile)
     regrade.compare(run, live.say)

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from difficulty import levels, store
-from difficulty.chance import beats_guessing, guess_chance
 from difficulty.errors import SettingsError
+from difficulty.levels import beats_guessing, guess_chance
 from difficulty.selection import orders
 from difficulty.selection import rules as curriculum
 from difficulty.settings import run as run_spec

@@ -14,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from difficulty import levels
-from difficulty.chance import beats_guessing
+from difficulty.levels import beats_guessing
 from difficulty.selection.orders import ORDERS, mixed_sql, sql_text
 from difficulty.selection.orders import sql_name as sql_name
 from difficulty.settings import run as run_spec
