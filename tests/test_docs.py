@@ -5,6 +5,7 @@ import tomllib
 import pytest
 from conftest import ROOT
 from test_cli import COMMANDS, difficulty
+from test_imports import COMING, FLOORS
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -73,11 +74,34 @@ def test_ci_runs_exactly_make_test():
     ]
 
 
-def test_every_path_in_the_file_map_exists():
+def rooms_on_the_map():
+    """Paths of the file map: a line that is indented lies in the folder above it."""
     block = re.search(r"## File map\n+```\n(.*?)```", README, re.DOTALL)[1]
+    folder, paths = "", []
     for line in block.splitlines():
-        name = line.split()[0] if line.strip() and not line.startswith(" ") else None
-        assert name is None or (ROOT / name).exists(), line
+        name = line.split()[0]
+        folder = folder if line.startswith(" ") else name
+        paths.append(folder + name if line.startswith(" ") else name)
+    return paths
+
+
+def test_the_file_map_holds_every_room_and_no_other():
+    inside = {
+        f"difficulty/{path.name}/" if path.is_dir() else f"difficulty/{path.name}"
+        for path in (ROOT / "difficulty").iterdir()
+        if path.name not in ("__init__.py", "__pycache__", "py.typed")
+    }
+    assert {path for path in rooms_on_the_map() if path.startswith("difficulty/")} == {
+        "difficulty/", *inside,
+    }  # fmt: skip
+    assert all((ROOT / path).exists() for path in rooms_on_the_map())
+
+
+def test_contributing_names_the_floors_that_the_test_of_imports_holds():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    order = re.search(r"Imports go one way too: (.*?)\.\n", text, re.DOTALL)[1]
+    floors = [set(re.findall(r"\w+", floor)) for floor in " ".join(order.split()).split(" < ")]
+    assert floors == [floor - COMING for floor in FLOORS if floor - COMING]
 
 
 def test_the_version_is_the_same_everywhere():
