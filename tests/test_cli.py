@@ -337,6 +337,9 @@ def test_check_counts_duplicates_and_names_columns_it_does_not_use(write_rows):
     found = json.loads(difficulty("check", write_rows(rows), "--json").stdout)
     assert (found["duplicates"], found["conflicting_golds"]) == (1, 1)
     assert found["set_aside"] == {"conflicting_gold": 3}
+    assert [row["reason"] for row in found["first_set_aside"]] == [
+        "conflicting_gold: 2 golds for one question"
+    ] * 3
     assert found["questions"] + found["duplicates"] + 3 == found["rows"] == 5
     assert found["example"]["unused_columns"] == ["Optionen"]
     line = "columns that only a reward of your own would read: Optionen"

@@ -6,8 +6,10 @@ from types import SimpleNamespace
 import pytest
 
 from difficulty.cli import doctor
+from difficulty.errors import ServerError
+from difficulty.sampling.servers import servers
 from difficulty.sampling.servers.engine_memory import NodeMemory
-from difficulty.sampling.servers.servers import Machine, servers
+from difficulty.sampling.servers.servers import Machine
 
 GIB = 2**30
 
@@ -45,7 +47,7 @@ def test_a_machine_on_which_all_is_well_misses_nothing(machine):
 def test_memory_is_judged_as_the_engine_counts_it_on_its_node(machine):
     (line,) = machine(available=1.5)()["missing"]
     assert line.startswith("memory is short: node 0 has 1.5 GiB as the engine counts, and a server")
-    assert "takes about 2.2 GiB. Use --endpoint" in line
+    assert "takes about 2.2 GiB. Use a smaller --max-model-len or --endpoint" in line
 
 
 def test_a_control_group_is_named_where_it_is_the_tighter_one(machine):
@@ -61,7 +63,20 @@ def test_a_model_of_ones_own_is_judged_by_its_weights_and_context(machine, tmp_p
     )
     assert machine(available=5)()["missing"] == []
     (line,) = machine(available=5)(str(tmp_path))["missing"]
-    assert f"a server of {tmp_path} takes about 7.1 GiB" in line
+    assert f"a server of {tmp_path} takes about 7.1 GiB at 131,072 tokens of context" in line
+    found = machine(available=5)(str(tmp_path), max_model_len=4096)
+    assert found["missing"] == []
+    assert found["server"] == {
+        "model": str(tmp_path), "takes_gib": 2.3, "context": 4096, "unknown": ["weights"],
+    }  # fmt: skip
+
+
+def test_a_model_of_which_nothing_is_here_is_said_to_be_unknown_and_a_missing_folder_refused(
+    machine,
+):
+    assert machine()("org/not-here")["server"]["unknown"] == ["weights", "context"]
+    with pytest.raises(ServerError, match="model folder is missing: /no/such"):
+        machine()("/no/such")
 
 
 def test_memory_of_the_machine_is_no_matter_where_there_are_gpus(machine):

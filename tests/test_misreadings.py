@@ -435,3 +435,35 @@ def test_the_order_of_rows_changes_no_reading(write_rows):
     for order in itertools.permutations(range(3)):
         path = write_rows([rows[n] for n in order])
         assert read(path) == [by_question[n] for n in order]
+
+
+@pytest.mark.parametrize(
+    ("row", "column"),
+    [
+        ({"question": "Add the two numbers.", "answer": "3", "input": "1, 2"}, "input"),
+        ({"question": "Who won?", "answer": "Ann", "table": [["Ann", "12 points"], ["Bo", "9 points"]]},
+         "table"),
+        ({"question": "Is it so?", "answer": "it is", "context": {"contexts": ["A trial of 300 people."],
+          "labels": ["X"]}}, "context"),
+        ({"question": "Is it so?", "answer": "it is", "Facts": "A contract was signed in May."},
+         "Facts"),
+    ],
+)  # fmt: skip
+def test_what_a_question_works_on_is_refused_in_whatever_shape(write_rows, row, column):
+    with pytest.raises(InputError, match=f"found {column}, with text in 2 of the first 2 rows"):
+        read(write_rows([row, {**row, "question": row["question"] + " Say."}]))
+
+
+def test_a_column_that_repeats_the_prompt_is_no_passage(write_rows):
+    text = "What is the capital of Peru?"
+    rendered = f"### Question: {text} ### Answer: Lima"
+    path = write_rows([{"question": text, "answer": "Lima", "text": rendered, "input": text}])
+    assert read(path) == ["Lima"]
+
+
+def test_true_and_false_are_no_words_that_a_reply_of_yes_would_match(write_rows):
+    rows = [{"question": f"is {n} even", "answer": n % 2 == 0} for n in range(4)]
+    with pytest.raises(InputError, match="golds are true and false and no options were found: 4"):
+        read(write_rows(rows))
+    told = [{**row, "kind": "text"} for row in rows]
+    assert len(read(write_rows(told))) == 4

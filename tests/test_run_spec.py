@@ -80,6 +80,13 @@ def test_a_vllm_argument_that_is_ours_to_set_is_refused(argument):
         make_spec(server=ServerSpec(vllm_args=(argument,)))
 
 
+@pytest.mark.parametrize("name", ["servers", "tensor_parallel_size", "max_model_len"])
+def test_servers_of_no_size_are_refused_before_they_are_kept(name):
+    flag = f"--{name.replace('_', '-')}"
+    with pytest.raises(SettingsError, match=f"{flag} is too small: 0. Use 1 or more"):
+        make_spec(server=ServerSpec(**{name: 0}))
+
+
 @pytest.mark.parametrize("concurrency", [0, -4])
 def test_a_concurrency_that_sends_nothing_is_refused(concurrency):
     with pytest.raises(SettingsError, match="concurrency is too small"):

@@ -10,9 +10,9 @@ import pytest
 from conftest import make_spec
 
 from difficulty.errors import ServerError
-from difficulty.sampling.servers import local_servers, server_log
+from difficulty.sampling.servers import local_servers, server_log, servers
 from difficulty.sampling.servers.allowance import Allowance
-from difficulty.sampling.servers.servers import Machine, servers
+from difficulty.sampling.servers.servers import Machine
 from difficulty.settings.run import ServerSpec
 
 BOX = Machine(num_gpus=8, num_cores=64)
@@ -79,7 +79,7 @@ def test_started_servers_send_nothing_home_and_never_see_our_key():
             BOX,
             "too few GPUs: 3 servers of 4 need 12, found 8",
         ),
-        ({"servers": 0}, BOX, "servers cannot be started"),
+        ({"max_model_len": 64}, BOX, "max_tokens 64 leaves no room for a prompt: --max-model-len"),
     ],
 )
 def test_what_cannot_fit_is_refused_before_the_engine_starts(server, machine, message, monkeypatch):
@@ -105,6 +105,13 @@ def test_a_container_with_too_little_shared_memory_is_refused_before_the_engine_
     servers.check_before_start(spec_of(), BOX)  # one GPU is driven without a queue
     with pytest.raises(ServerError, match="/dev/shm"):
         servers.check_before_start(spec_of(tensor_parallel_size=2), BOX)
+
+
+def test_a_model_that_is_a_file_is_told_from_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(servers, "engine_installed", lambda: True)
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    with pytest.raises(ServerError, match="model is a file: .* Give the folder"):
+        servers.check_before_start(spec_of(str(tmp_path / "model.safetensors")), LAPTOP)
 
 
 @pytest.mark.parametrize("model", ["/nowhere/model", "./model", "a/b/c"])

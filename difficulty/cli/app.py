@@ -540,13 +540,14 @@ def doctor(
     model: Annotated[
         str | None, typer.Option(help="Is there memory here for a server of this model?")
     ] = None,
+    max_model_len: MaxModelLenOption = None,
     as_json: Json = False,
 ) -> None:
     """Say what this machine can run and what is missing, before an engine takes a minute to."""
     from difficulty.cli.doctor import examine
     from difficulty.report.terminal import print_doctor
 
-    found = examine(model)
+    found = examine(model, max_model_len=max_model_len)
     if as_json:
         print_json(found)
     else:

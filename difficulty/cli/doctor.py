@@ -23,6 +23,7 @@ from difficulty.sampling.servers.model_shape import ModelShape, model_shape
 from difficulty.sampling.servers.server_log import GIB
 from difficulty.sampling.servers.servers import (
     Machine,
+    check_model_folder,
     engine_installed,
     shared_memory_problem,
     this_machine,
@@ -39,20 +40,32 @@ DISK_GIB = 2.0
 """Free space below which a run is likely to end with a full disk."""
 
 
-def examine(model: str | None = None) -> dict[str, Any]:
+def examine(model: str | None = None, *, max_model_len: int | None = None) -> dict[str, Any]:
     """Versions, engine, GPUs, cores, memory and disk; ``missing`` says what to do about gaps.
 
-    ``model``: folder or Hub name of a model that is to be started here. The engine is imported for
-    a try, in a process of its own, which takes seconds.
+    ``server`` is what a server would take without a GPU; null on GPUs and without an engine. The
+    engine is imported for a try, in a process of its own, which takes seconds.
+
+    Args:
+        model: folder or Hub name of a model that is to be started here.
+        max_model_len: its context in tokens; None: the model's own.
+
+    Raises:
+        ServerError: the model's folder is not there or holds no config.
     """
     machine = this_machine()
     versions = {name: _version(name) for name in PACKAGES}
     nodes, headroom = engine_nodes(), cgroup_headroom()
     disk = shutil.disk_usage(".").free / GIB
     missing = _engine_gaps(machine, versions)
+    need = None
+    if model is not None:
+        check_model_folder(model, 1)
     if machine.num_gpus == 0 and engine_installed():
-        shape = ModelShape() if model is None else model_shape(model, ServerSpec())
-        missing += _memory_gaps(nodes, headroom, shape, model)
+        server = ServerSpec(max_model_len=max_model_len)
+        shape = ModelShape() if model is None else model_shape(model, server)
+        need = _need(model, shape)
+        missing += _memory_gaps(nodes, headroom, shape, need)
     if disk < DISK_GIB:
         missing.append(f"the disk is nearly full: {disk:.1f} GiB are free here. Run df -h .")
     return {
@@ -72,6 +85,7 @@ def examine(model: str | None = None) -> dict[str, Any]:
             for node in nodes.values()
         ],
         "memory_limit_gib": None if headroom is None else _rounded(headroom),
+        "server": need,
         "disk_free_gib": round(disk, 1),
         "missing": missing,
     }
@@ -119,23 +133,42 @@ def _import_problem() -> str | None:
     return None if tried.returncode == 0 else (lines[-1][:300] if lines else died)
 
 
+def _need(model: str | None, shape: ModelShape) -> dict[str, Any]:
+    """Memory that a server takes on a CPU: GiB in all, and what of its parts is not known."""
+    takes = 3 * PROCESS_BYTES + (shape.weights or 0) + shape.floor
+    unknown = [
+        name
+        for name, value in (("weights", shape.weights), ("context", shape.token_bytes))
+        if value is None and model is not None
+    ]
+    return {
+        "model": model,
+        "takes_gib": _rounded(takes),
+        "context": shape.context,
+        "unknown": unknown,
+    }
+
+
 def _memory_gaps(
-    nodes: Mapping[int, NodeMemory], headroom: int | None, shape: ModelShape, model: str | None
+    nodes: Mapping[int, NodeMemory],
+    headroom: int | None,
+    shape: ModelShape,
+    need: Mapping[str, Any],
 ) -> list[str]:
     """Does a server on the first core's node have room for itself and one whole sequence?"""
     node = node_of_core(usable_cores()[0])
-    room = cache_share([[node]], 0, shape, nodes, headroom)
-    if room >= shape.floor:
+    if cache_share([[node]], 0, shape, nodes, headroom) >= shape.floor:
         return []
-    takes = 3 * PROCESS_BYTES + (shape.weights or 0) + shape.floor
     tight = headroom is not None and (node not in nodes or headroom < nodes[node].available)
     where = "this control group" if tight else f"node {node}"
     found = headroom if tight else nodes[node].available
     mend = "raise its memory limit" if tight else "see what holds it with ps aux --sort -rss"
+    context = f" at {need['context']:,} tokens of context" if need["context"] else ""
     return [
         f"memory is short: {where} has {_rounded(found or 0)} GiB as the engine counts, and a "
-        f"server of {model or 'a small model'} takes about {_rounded(takes)} GiB. Use --endpoint "
-        f"with a server elsewhere, or {mend}"
+        f"server of {need['model'] or 'a small model'} takes about {need['takes_gib']} "
+        f"GiB{context}. Use a smaller --max-model-len or --endpoint with a server elsewhere, or "
+        f"{mend}"
     ]
 
 

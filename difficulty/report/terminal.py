@@ -237,6 +237,13 @@ def print_doctor(found: dict[str, Any], console: Console) -> None:
         console.print(f"{'node ' + str(node['node']):<14} {room}")
     if found["memory_limit_gib"] is not None:
         console.print(f"{'control group':<14} {found['memory_limit_gib']} GiB below its limit")
+    server = found["server"]
+    if server is not None:
+        whose = escape(server["model"] or "the smallest")
+        context = f" with {server['context']:,} tokens of context" if server["context"] else ""
+        unknown = " and ".join(server["unknown"])
+        besides = f", besides its {unknown}, not known here" if unknown else ""
+        console.print(f"{'a server':<14} {server['takes_gib']} GiB for {whose}{context}{besides}")
     for package, version in found["packages"].items():
         console.print(f"{package:<14} {version or '-'}")
     for text in found["missing"]:

@@ -174,6 +174,11 @@ def check(spec: RunSpec) -> None:
     concurrency = spec.server.concurrency
     if concurrency is not None and concurrency < 1:
         raise SettingsError(f"concurrency is too small: {concurrency}. Use --concurrency 1 or more")
+    for name in ("servers", "tensor_parallel_size", "max_model_len"):
+        value = getattr(spec.server, name)
+        if value is not None and value < 1:
+            flag = f"--{name.replace('_', '-')}"
+            raise SettingsError(f"{flag} is too small: {value}. Use 1 or more")
     for endpoint in spec.server.endpoints:
         check_endpoint(endpoint)
     for argument in spec.server.vllm_args:

@@ -14,6 +14,7 @@ from difficulty.schema import Question
 from difficulty.settings.run import SourceSpec, check_source
 from difficulty.sources.columns import ColumnMap
 from difficulty.sources.dataset import RawRow, find_dataset
+from difficulty.sources.families import columns_of_family
 from difficulty.sources.load import PEEK_ROWS, columns_of, gold_key, read_all
 
 ROWS_SHOWN = 20
@@ -45,7 +46,7 @@ def check_dataset(dataset: str, source: dict[str, Any], *, template: str) -> dic
         if rows <= PEEK_ROWS:
             first.append(row)
         if isinstance(item, Question):
-            asked.setdefault(item.question_id, _Asked(item)).add(item)
+            asked.setdefault(item.question_id, _Asked(item)).add(item, row.number)
             example = example or item
         else:
             reasons[item.reason.partition(":")[0]] += 1
@@ -54,13 +55,19 @@ def check_dataset(dataset: str, source: dict[str, Any], *, template: str) -> dic
     conflicting = [each for each in asked.values() if len(each.golds) > 1]
     usable = [each for each in asked.values() if len(each.golds) == 1]
     if conflicting:
-        reasons["conflicting_gold"] = sum(each.rows for each in conflicting)
+        reasons["conflicting_gold"] = sum(len(each.rows) for each in conflicting)
+        aside += [
+            {"row": row, "reason": f"conflicting_gold: {len(each.golds)} golds for one question"}
+            for each in conflicting
+            for row in each.rows
+        ]
+        aside = sorted(aside, key=lambda each: each["row"])[:ROWS_SHOWN]
     return {
         "dataset": dataset,
         "rows": rows,
         "questions": len(usable),
         "kinds": dict(Counter(each.kind for each in usable).most_common()),
-        "duplicates": sum(each.rows - 1 for each in usable),
+        "duplicates": sum(len(each.rows) - 1 for each in usable),
         "conflicting_golds": len(conflicting),
         "alternative_golds": sum(each.alternatives for each in usable),
         "equal_options": sum(each.equal_options for each in usable),
@@ -95,11 +102,11 @@ class _Asked:
         self.alternatives = bool(first.aliases)
         self.equal_options = _two_are_equal(first)
         self.golds: set[str] = set()
-        self.rows = 0
+        self.rows: list[int] = []
 
-    def add(self, question: Question) -> None:
-        """Count a row that asks it."""
-        self.rows += 1
+    def add(self, question: Question, row: int) -> None:
+        """Note a row that asks it."""
+        self.rows.append(row)
         self.golds.add(gold_key(question))
 
 
@@ -109,7 +116,7 @@ def _two_are_equal(question: Question) -> bool:
 
 
 def _example(question: Question, columns: ColumnMap, template: str) -> dict[str, Any]:
-    used = set(columns.columns.values())
+    used = columns_of_family(columns.family).union(columns.columns.values())
     return {
         "messages": prompts.messages(question, template=template),
         "kind": question.kind,

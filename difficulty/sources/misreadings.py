@@ -39,14 +39,18 @@ _ALL_OPTIONS = frozenset(
      "alternatives", "選択肢", "选项", "選項", "선택지", "보기")
 )  # fmt: skip
 _ALL_WRONG = frozenset(f"{name}s" for name in _WRONG)
-# Not here: ``text``, which mostly repeats the whole row, and what explains an answer, as
-# ``explanation``, ``rationale``, ``solution`` or ``support``.
+# Not here: what explains an answer, as ``explanation``, ``rationale``, ``solution``, ``support``.
 _PASSAGE = frozenset(
     ("passage", "passages", "context", "contexts", "ctx", "article", "body", "paragraph",
      "paragraphs", "document", "documents", "background", "story", "dialogue", "premise",
-     "scenario", "vignette", "本文", "文章", "課題文", "文脈", "段落", "背景", "資料", "资料",
+     "scenario", "vignette", "case", "facts", "sentence", "sentences", "table", "text",
+     "本文", "文章", "課題文", "文脈", "段落", "背景", "資料", "资料",
      "材料", "短文", "症例", "症例文", "지문", "본문")
 )  # fmt: skip
+
+
+_INPUT = frozenset(("input", "inputs", "入力", "输入"))
+"""What an instruction works on: of any length, as ``1, 2`` of ``Add the two numbers``."""
 
 
 class _Suspects(NamedTuple):
@@ -71,7 +75,7 @@ def _suspects(names: tuple[str, ...], used: frozenset[str]) -> _Suspects:
     return _Suspects(
         tuple((_enough(head), tuple(group)) for (head, _), group in groups.items()),
         tuple(name for name, key in unused.items() if key in _ALL_OPTIONS | _ALL_WRONG),
-        tuple(name for name, key in unused.items() if key in _PASSAGE),
+        tuple(name for name, key in unused.items() if key in _PASSAGE | _INPUT),
     )
 
 
@@ -101,7 +105,7 @@ def unread_passages(row: Row, columns: ColumnMap) -> list[str]:
     """Columns that look like a passage and hold a text that is not in the prompt already."""
     names = _suspects(tuple(row), _used(columns)).passages
     asked = _words(columns.value(row, "prompt")) if names else ""
-    return [name for name in names if any(_adds(text, asked) for text in _texts(row[name]))]
+    return [name for name in names if _adds(row[name], asked, any_length=_key(name) in _INPUT)]
 
 
 def _used(columns: ColumnMap) -> frozenset[str]:
@@ -118,10 +122,14 @@ def _holds_several(value: Any) -> bool:
     return isinstance(value, list | dict) and bool(value)
 
 
-def _adds(text: str, asked: str) -> bool:
-    text = _line(text)
-    words = " " in text or not text.isascii()  # an address or an identifier is one ASCII word
-    return len(text) >= PASSAGE_LENGTH and words and text not in asked
+def _adds(value: Any, asked: str, *, any_length: bool) -> bool:
+    """Whether a cell holds words that the prompt lacks; not if it only repeats the prompt."""
+    texts = [" ".join(text.split()) for text in _texts(value)]
+    new = " ".join(text for text in texts if text not in asked)
+    if not new or (asked and asked in new):
+        return False
+    words = " " in new or not new.isascii()  # an address or an identifier is one ASCII word
+    return any_length or (len(new) >= PASSAGE_LENGTH and words)
 
 
 def _texts(value: Any, depth: int = 4) -> Iterator[str]:
@@ -155,8 +163,10 @@ def refuse_misreadings(rows: Sequence[Row], columns: ColumnMap, *, own_reward: b
     golds = [
         (columns.value(row, "answer"), _words(columns.value(row, "prompt")))
         for row in rows
-        if columns.value(row, "answer") and not columns.value(row, "kind")
+        if columns.value(row, "answer") not in (None, "", []) and not columns.value(row, "kind")
     ]
+    if not own_reward:
+        _refuse_booleans([gold for gold, _ in golds])
     if own_reward:
         golds = [(gold, prompt) for gold, prompt in golds if not shows_options(prompt)]
     _refuse_lone_letters(golds)
@@ -248,6 +258,17 @@ def _refuse_lone_letters(golds: Sequence[tuple[Any, str]]) -> None:
            if inside else ". Name the column of the options with --column choices=COLUMN")
         + ", or, if the letters themselves are asked for, add a column kind that says text"
     )  # fmt: skip
+
+
+def _refuse_booleans(golds: Sequence[Any]) -> None:
+    """JSON's true and false would become words that a reply of yes and no does not match."""
+    found = sum(isinstance(gold, bool) for gold in golds)
+    if found > LETTER_SHARE * len(golds):
+        raise InputError(
+            f"golds are true and false and no options were found: {found:,} of the first "
+            f"{len(golds):,} golds. Put what may be answered into a column choices, as "
+            '["Yes", "No"], and the right one into the gold'
+        )
 
 
 def refuse_letter(gold: Any, prompt: str, columns: ColumnMap, *, any_gold: bool) -> None:

@@ -197,10 +197,11 @@ def check_before_start(spec: RunSpec, machine: Machine) -> None:
             the tensor-parallel size does not divide.
     """
     size, count = spec.server.tensor_parallel_size, spec.server.servers
-    if size < 1 or count < 1:
+    length, answer = spec.server.max_model_len, spec.sampling.max_tokens
+    if length is not None and length <= answer:
         raise ServerError(
-            f"servers cannot be started: --servers {count}, --tensor-parallel-size {size}. "
-            "Use 1 or more"
+            f"max_tokens {answer} leaves no room for a prompt: --max-model-len is {length} tokens. "
+            "Lower --max-tokens or raise --max-model-len"
         )
     if not engine_installed():
         raise ServerError(
@@ -212,7 +213,7 @@ def check_before_start(spec: RunSpec, machine: Machine) -> None:
             f"too few GPUs: {count} servers of {size} need {count * size}, found "
             f"{machine.num_gpus}. Lower --servers or --tensor-parallel-size"
         )
-    _check_model_folder(spec.sampling.model, size)
+    check_model_folder(spec.sampling.model, size)
     _check_weights_fit(spec, machine)
     if machine.num_gpus == 0 or size > 1:
         problem = shared_memory_problem()
@@ -263,8 +264,15 @@ def idle_gpus_hint(spec: RunSpec, machine: Machine) -> str | None:
     return f"{machine.num_gpus - count * size} GPUs stay idle; --servers {fit} would use them"
 
 
-def _check_model_folder(model: str, size: int) -> None:
+def check_model_folder(model: str, size: int) -> None:
+    """Refuse a model that is a file, or a folder that is missing, or holds no config.
+
+    Raises:
+        ServerError: it is, or ``size`` ranks do not divide its attention heads.
+    """
     folder = Path(model)
+    if folder.is_file():
+        raise ServerError(f"model is a file: {folder}. Give the folder that it lies in")
     if not folder.is_dir():
         if model.startswith(("/", ".", "~")) or len(folder.parts) > 2:
             raise ServerError(f"model folder is missing: {folder}. Check --model")
