@@ -441,10 +441,10 @@ def test_the_order_of_rows_changes_no_reading(write_rows):
     ("row", "column"),
     [
         ({"question": "Add the two numbers.", "answer": "3", "input": "1, 2"}, "input"),
-        ({"question": "Who won?", "answer": "Ann", "table": [["Ann", "12 points"], ["Bo", "9 points"]]},
-         "table"),
-        ({"question": "Is it so?", "answer": "it is", "context": {"contexts": ["A trial of 300 people."],
-          "labels": ["X"]}}, "context"),
+        ({"question": "Who won?", "answer": "Ann",
+          "table": [["Ann", "12 points"], ["Bo", "9 points"]]}, "table"),
+        ({"question": "Is it so?", "answer": "it is",
+          "context": {"contexts": ["A trial of 300 people."], "labels": ["X"]}}, "context"),
         ({"question": "Is it so?", "answer": "it is", "Facts": "A contract was signed in May."},
          "Facts"),
     ],
@@ -467,3 +467,15 @@ def test_true_and_false_are_no_words_that_a_reply_of_yes_would_match(write_rows)
         read(write_rows(rows))
     told = [{**row, "kind": "text"} for row in rows]
     assert len(read(write_rows(told))) == 4
+
+
+def test_a_gold_that_is_an_object_is_named_with_its_fields(write_rows):
+    rows = rows_of([{"style": "rule", "ground_truth": "4"}] * 2)
+    assert (
+        read(write_rows(rows))
+        == [
+            "gold_is_an_object: found the fields 'style, ground_truth'. Put the one that is the answer "
+            "into a column of its own"
+        ]
+        * 2
+    )

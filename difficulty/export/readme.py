@@ -29,7 +29,7 @@ def readme(
 
 `{shown.name}` holds {holds}, with exactly the messages that were
 sampled. Each row carries its level, pass rate and counts{graded}.
-{own_note(spec) if own else ""}
+{own_note(spec) if own else _install(trainer)}
 {_setup(trainer, spec, file, folder)}
 Order: {trainer.order_hint}.
 
@@ -41,6 +41,21 @@ Train as was profiled, or the levels mean little: {_sampling(spec.sampling)}.
 
 GRADED = """, and a `grading_key`, from which
 `difficulty.rewards` grades a reply as the built-in grader does"""
+
+
+def _install(trainer: Trainer) -> str:
+    """How the trainer's environment comes by the grader; the plain export names no trainer."""
+    if trainer.name == "plain":
+        return ""
+    return """
+The trainer's environment needs this package for that, which is on no index: from a clone of it
+`pip install /path/to/the/clone`.
+"""
+
+
+STOP_NOTE = """ (a trainer that knows no stop
+strings, as TRL, writes on and is graded by all of it, unless the ids of their tokens stand beside
+the model's own in `generation_config.eos_token_id`)"""
 
 
 def _setup(trainer: Trainer, spec: RunSpec, file: Path, folder: Path) -> str:
@@ -62,9 +77,11 @@ def _sampling(sampling: SamplingSpec) -> str:
         f"top-p {sampling.top_p}",
         *([f"top-k {sampling.top_k}"] if sampling.top_k > 0 else []),
         f"at most {sampling.max_tokens:,} new tokens",
-        *([f"stop at {', '.join(repr(text) for text in sampling.stop)}"] if sampling.stop else []),
     ]
-    return ", ".join(parts)
+    if not sampling.stop:
+        return ", ".join(parts)
+    stops = ", ".join(repr(text) for text in sampling.stop)
+    return f"{', '.join(parts)}, stop at {stops}{STOP_NOTE}"
 
 
 def _proof(trainer: Trainer) -> str:

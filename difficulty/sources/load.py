@@ -85,7 +85,7 @@ def read_all(dataset: Dataset, source: SourceSpec) -> Iterator[tuple[RawRow, Que
     if all(row.problem for row in first):
         raise InputError(
             f"dataset {source.dataset} cannot be read: its first {len(first)} rows are all broken, "
-            f"the first one {first[0].problem}. Check its format and ending"
+            f"the first one {first[0].problem}. Check its format and ending; text has to be UTF-8"
         )
     columns = _with_gold_index(columns_of(first, source), dataset, first, source)
     for row in itertools.chain(first, rows):

@@ -205,6 +205,11 @@ def _gold(value: Any, choices: tuple[Choice, ...] | None, base: int | None) -> A
     """
     if value is None or value == "" or value == []:
         raise RowProblem("no_gold: the answer is empty")
+    if isinstance(value, dict):
+        raise RowProblem(
+            f"gold_is_an_object: found the fields {_shown(', '.join(map(str, value)))}. Put the "
+            "one that is the answer into a column of its own"
+        )
     if choices is None:
         return _open_gold(value)
     if base is not None and _is_digits(value):
