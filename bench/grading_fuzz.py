@@ -20,7 +20,7 @@ from bench.grading_mutations import MAKERS, long_run
 from difficulty.audit.cases import read_case
 from difficulty.grading import GraderPool, grade
 from difficulty.grading.equal.library import load_library
-from difficulty.grading.worker import cached_evaluate
+from difficulty.grading.serve import cached_evaluate
 from difficulty.schema import Completion, Grade, Question
 
 CASES = Path(__file__).parents[1] / "tests" / "cases"

@@ -16,7 +16,7 @@ from bench.grading_checks import TooSlowError, limit_s, timed
 from bench.grading_mutations import FORMULAS, LETTERS, MARKERS, NUMBERS, RUNS, SOUP
 from bench.grading_replies import answer, question
 from difficulty.grading import grade
-from difficulty.grading.worker import cached_evaluate
+from difficulty.grading.serve import cached_evaluate
 from difficulty.schema import Choice, Question
 
 LENGTHS = (200, 1_900, 60_000)

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from difficulty.errors import RunError
-from difficulty.grading import GraderPool, grade, pool, slot
+from difficulty.grading import GraderPool, grade, slot
+from difficulty.grading import shared as shared_module
 from difficulty.grading.equal.verdict import Verdict, evaluate
-from difficulty.grading.pool import shared_math_equal
-from difficulty.grading.progress import At, Progress, shared_memory
+from difficulty.grading.shared import shared_math_equal
 from difficulty.grading.slot import Job, Slot
 from difficulty.schema import Completion, Question
+from difficulty.workers.progress import At, Progress, shared_memory
 
 
 def pair(index, *, text=None, gold="4", kind="numeric"):
@@ -49,15 +50,15 @@ def slow_words(monkeypatch, tmp_path):
         textwrap.dedent(
             """
             import os, time
-            from difficulty.grading import verdict, worker
-            real = worker.cached_evaluate
+            from difficulty.grading import serve
+            real = serve.cached_evaluate
             def fake(gold, answer):
                 if answer == "hang+x": time.sleep(600)
                 if answer == "eat+x": bytearray(64 * 2**30)
                 if answer == "crash+x": os._exit(3)
                 if answer == "nest+x": return fake(gold, answer)
                 return real(gold, answer)
-            worker.cached_evaluate = fake
+            serve.cached_evaluate = fake
             """
         )
     )
@@ -146,7 +147,7 @@ class StillWorker:
         self.progress = Progress(shared_memory())
         self.requests = 0
 
-    def send_pickled(self, request):
+    def send_bytes(self, request):
         self.requests += 1
 
     def kill(self):
@@ -155,7 +156,7 @@ class StillWorker:
 
 def overdue_slot(monkeypatch):
     """A slot with a job of three items, the second of which is over its deadline."""
-    monkeypatch.setattr(slot, "Worker", StillWorker)
+    monkeypatch.setattr(slot, "GradingProcess", StillWorker)
     monkeypatch.setattr(slot, "LOOK_AGAIN_S", 0)
     place = Slot(deadline_s=1)
     place.give(Job(0, [pair(index) for index in range(3)]))
@@ -361,12 +362,12 @@ def test_integrals_are_read_by_the_library():
 
 
 def test_the_library_is_loaded_outside_of_the_deadline_and_only_for_golds_that_need_it(monkeypatch):
-    shared = pool._Shared()
-    monkeypatch.setattr(pool, "DEADLINE_S", 0.001)
+    shared = shared_module._Shared()
+    monkeypatch.setattr(shared_module, "DEADLINE_S", 0.001)
     late = shared.compare("\\int_0^1 x dx", "\\frac{1}{2}")
     assert (late.equal, "deadline" in late.reason) == (None, True)
     assert shared.worker is None
-    monkeypatch.setattr(pool, "DEADLINE_S", 10.0)
+    monkeypatch.setattr(shared_module, "DEADLINE_S", 10.0)
     assert shared.compare("2", "2.0").equal
     assert not shared.loaded
     assert shared.compare("\\int_0^1 x dx", "\\frac{1}{2}").equal
@@ -377,12 +378,12 @@ def test_the_library_is_loaded_outside_of_the_deadline_and_only_for_golds_that_n
 def test_a_worker_that_dies_at_its_start_gives_no_verdict(tmp_path, monkeypatch):
     (tmp_path / "sitecustomize.py").write_text("import os; os._exit(5)")
     monkeypatch.syspath_prepend(str(tmp_path))
-    found = pool._Shared().compare("x+4", "4+x")
+    found = shared_module._Shared().compare("x+4", "4+x")
     assert (found.equal, "does not start" in found.reason) == (None, True)
 
 
 def test_an_interrupted_comparison_leaves_no_reply_behind_for_the_next(monkeypatch):
-    shared = pool._Shared()
+    shared = shared_module._Shared()
     assert shared.compare("\\frac{1}{2}", "0.50").equal
     replied, calls = shared._replied, []
 
@@ -402,8 +403,8 @@ def test_an_interrupted_comparison_leaves_no_reply_behind_for_the_next(monkeypat
 
 def test_a_verdict_that_is_none_is_not_remembered(monkeypatch):
     verdicts = [Verdict(None, "deadline"), Verdict(True, "same value")]
-    monkeypatch.setattr(pool._shared, "compare", lambda gold, answer: verdicts.pop(0))
-    pool._remembered.cache_clear()
-    assert pool.shared_math_equal("a", "b").equal is None
-    assert pool.shared_math_equal("a", "b").equal is True
-    pool._remembered.cache_clear()
+    monkeypatch.setattr(shared_module._shared, "compare", lambda gold, answer: verdicts.pop(0))
+    shared_module._remembered.cache_clear()
+    assert shared_module.shared_math_equal("a", "b").equal is None
+    assert shared_module.shared_math_equal("a", "b").equal is True
+    shared_module._remembered.cache_clear()

@@ -95,7 +95,7 @@ def check_gold(question: Question) -> str | None:
 def _unreadable(gold: str) -> str | None:
     from difficulty.grading.equal.compare import readable
     from difficulty.grading.equal.forms import form_of
-    from difficulty.grading.pool import shared_math_equal
+    from difficulty.grading.shared import shared_math_equal
 
     text = normalize_math(gold)
     refused = static_limit(text) or readable(text)

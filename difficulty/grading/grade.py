@@ -274,7 +274,7 @@ def _unevaluated(key: str) -> bool:
 
 
 def _in_worker(gold: str, answer: str) -> Verdict:
-    from difficulty.grading.pool import shared_math_equal
+    from difficulty.grading.shared import shared_math_equal
 
     return shared_math_equal(gold, answer)
 

@@ -7,9 +7,10 @@ import time
 from multiprocessing.reduction import ForkingPickler
 
 from difficulty.errors import RunError
-from difficulty.grading.progress import At
-from difficulty.grading.worker import READY, Pair, Worker, failed_grade
+from difficulty.grading.grading_process import READY, GradingProcess, Pair, failed_grade
 from difficulty.schema import Grade
+from difficulty.workers.process import close_all
+from difficulty.workers.progress import At
 
 START_LIMIT_S = 120.0
 """Seconds within which a worker must have started and loaded what it needs."""
@@ -78,7 +79,7 @@ class Slot:
         self._start()
 
     def _start(self) -> None:
-        self.worker = Worker(self.deadline_s)
+        self.worker = GradingProcess(self.deadline_s)
         self.suspect = None
         self.heard = time.monotonic()
 
@@ -87,7 +88,7 @@ class Slot:
         self.job = job
         self.worker.progress.reset()
         self.heard = time.monotonic()
-        self.worker.send_pickled(job.request)
+        self.worker.send_bytes(job.request)
 
     def look_at(self) -> float:
         """When to look next at a worker that says nothing."""
@@ -168,6 +169,6 @@ class Slot:
     def close(self) -> None:
         """End the worker; a busy one at once."""
         if self.job is None:
-            self.worker.close()
+            close_all([self.worker])
         else:
             self.worker.kill()

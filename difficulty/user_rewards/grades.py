@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 
 from difficulty.grading import GraderPool
-from difficulty.grading.worker import Pair
+from difficulty.grading.grading_process import Pair
 from difficulty.schema import Grade
 from difficulty.settings.rewards import GradingSpec, is_builtin
 from difficulty.settings.run import RunSpec

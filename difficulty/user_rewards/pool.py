@@ -15,10 +15,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from difficulty.user_rewards.process import close_all
 from difficulty.user_rewards.score import Part
 from difficulty.user_rewards.setup import Setup
 from difficulty.user_rewards.slot import Item, Slot
+from difficulty.workers.process import close_all
 
 ASYNC_CONCURRENCY = 32
 LOOK_AHEAD = 2_000

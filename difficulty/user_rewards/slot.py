@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from difficulty.errors import RunError, SettingsError
-from difficulty.user_rewards.process import RewardProcess
+from difficulty.user_rewards.reward_process import RewardProcess
 from difficulty.user_rewards.score import Part
 from difficulty.user_rewards.setup import Setup
 

@@ -1,9 +1,8 @@
-"""A process that grades or compares for its parent, and that the parent may kill at any time.
+"""The child's side of grading in a process of its own: what a ``GradingProcess`` runs.
 
-The process is a fresh interpreter (never a fork), joined to its parent by one socket. It ends when
-the socket closes, ignores Ctrl-C (its parent handles it), and has a memory limit and a limit on
-processor time of its own, so that it is not left behind hung if its parent is killed. That time
-stands still with the process, where a scheduler suspends a job.
+It ends when the socket closes, ignores Ctrl-C (its parent handles it), and has a memory limit and a
+limit on processor time of its own, so that it is not left behind hung if its parent is killed. That
+time stands still with the process, where a scheduler suspends a job.
 """
 
 from __future__ import annotations
@@ -11,25 +10,18 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-import os
 import signal
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterable, Sequence
 from multiprocessing.connection import Connection
-from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from typing import Any
 
 from difficulty.grading.equal.library import load_library, needs_library
 from difficulty.grading.equal.verdict import Verdict, evaluate
 from difficulty.grading.grade import grade
-from difficulty.grading.progress import Progress, shared_memory
+from difficulty.grading.grading_process import LOAD, READY, Pair, failed_grade
 from difficulty.schema import Completion, Grade, Question
-
-Pair = tuple[Question, Completion]
+from difficulty.workers.progress import Progress
 
 MEMORY_BYTES = 4 * 2**30
 """Address space that grading may take beyond what the process has at its start."""
@@ -37,78 +29,6 @@ GRACE_S = 5
 """Processor seconds beyond the deadline at which a worker ends itself, if its parent has not."""
 SEND_EVERY_S = 0.2
 """Grades wait at most this long for others to be sent with: what a crash can make undone."""
-READY = "ready"
-LOAD = "load"
-"""A request to load Math-Verify, answered by READY."""
-
-_START = "import sys; from difficulty.grading.worker import serve; serve(*map(float, sys.argv[1:]))"
-
-
-class Worker:
-    """The parent's side of one worker process."""
-
-    def __init__(self, deadline_s: float) -> None:
-        ours, theirs = socket.socketpair()
-        memory = shared_memory()
-        self.progress = Progress(memory)
-        with theirs:
-            arguments = [str(theirs.fileno()), str(memory), str(deadline_s)]
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", _START, *arguments],
-                pass_fds=[theirs.fileno(), memory],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                env=os.environ
-                | {"PYTHONPATH": os.pathsep.join(p or str(Path.cwd()) for p in sys.path)},
-                process_group=0,
-            )
-        os.close(memory)
-        self.connection = Connection(ours.detach())
-
-    def send(self, message: object) -> bool:
-        """Send a request; false if the process is gone."""
-        return self.send_pickled(ForkingPickler.dumps(message))
-
-    def send_pickled(self, message: memoryview) -> bool:
-        """Send a request that was pickled before; false if the process is gone."""
-        try:
-            self.connection.send_bytes(message)
-        except OSError:
-            return False
-        return True
-
-    def receive(self) -> Any:
-        """The next reply.
-
-        Raises:
-            EOFError: the process is gone.
-        """
-        try:
-            return self.connection.recv()
-        except OSError as error:
-            raise EOFError from error
-
-    def kill(self) -> int:
-        """End the process now; returns its exit code (negative: the signal)."""
-        self.connection.close()
-        self.process.kill()
-        return self.process.wait()
-
-    def exit_code(self) -> int:
-        """Wait for a process that closed its socket; returns its exit code."""
-        self.connection.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return self.process.wait(timeout=2)
-        return self.kill()
-
-    def close(self) -> None:
-        """Close the socket, on which an idle process ends by itself; kill it if it does not."""
-        self.connection.close()
-        try:
-            self.process.wait(timeout=2)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
 
 
 def serve(descriptor: float, memory: float, deadline_s: float) -> None:
@@ -181,20 +101,6 @@ def _compare(gold: str, answer: str, *, seconds: int) -> Verdict:
 def cached_evaluate(gold: str, answer: str) -> Verdict:
     """``evaluate``, remembered: k samples of a question repeat their answers."""
     return evaluate(gold, answer)
-
-
-def failed_grade(completion: Completion, reason: str) -> Grade:
-    """The grade of a completion that could not be judged: unknown, never wrong."""
-    return Grade(
-        question_id=completion.question_id,
-        sample_index=completion.sample_index,
-        outcome="grader_error",
-        reward=None,
-        components=(),
-        extracted_answer=None,
-        span=None,
-        reason=reason,
-    )
 
 
 def _preload(questions: Iterable[Question]) -> None:

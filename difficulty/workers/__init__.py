@@ -1,0 +1,1 @@
+"""Processes that may be killed. They know a callable by its import path only."""
