@@ -10,14 +10,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
-import itertools
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from difficulty import store
-from difficulty.sampling.owed import owed_questions
+from difficulty.sampling.owed import first_prompts
 from difficulty.sampling.servers.model_shape import BLOCK_TOKENS
 from difficulty.settings.run import RunSpec
 
@@ -133,8 +132,8 @@ def tokens_in_flight(run: store.RunFolder, spec: RunSpec, *, requests: int) -> i
 
     The answers of a request share its prompt's full blocks and have a last one each.
     """
-    asked = list(itertools.islice(owed_questions(run, spec), PROMPTS_LOOKED_AT))
-    texts = (turn["content"] for question in asked for turn in question.messages)
+    asked = first_prompts(run, spec, PROMPTS_LOOKED_AT)
+    texts = (turn["content"] for messages in asked for turn in messages)
     prompt = sum(len(text.encode()) for text in texts) // (BYTES_A_TOKEN * max(1, len(asked)))
     return requests * (prompt + spec.sampling.k * (spec.sampling.max_tokens + BLOCK_TOKENS))
 

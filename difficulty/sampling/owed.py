@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
 from difficulty import prompts, store
 from difficulty.sampling.protocol import Owed
 from difficulty.schema import Question
-from difficulty.settings.run import FewShotTurn, RunSpec
+from difficulty.settings.run import RunSpec
 
 OWED = """
     SELECT q.*, list_distinct(coalesce(drawn, [])) AS got
@@ -25,7 +26,7 @@ ALL_OWED = "SELECT *, []::BIGINT[] AS got FROM rows_of($questions) WHERE $k > 0"
 
 def owed_questions(run: store.RunFolder, spec: RunSpec) -> Iterator[Owed]:
     """Questions with the samples they still lack, streamed from the tables."""
-    few_shot = tuple(_message(turn) for turn in spec.sampling.few_shot)
+    few_shot = _few_shot(spec)
     for batch in _owed_batches(run, spec):
         for values in batch.to_pylist():
             got = set(values["got"])
@@ -37,6 +38,15 @@ def owed_questions(run: store.RunFolder, spec: RunSpec) -> Iterator[Owed]:
                 ),
                 missing=tuple(i for i in range(spec.sampling.k) if i not in got),
             )
+
+
+def first_prompts(run: store.RunFolder, spec: RunSpec, number: int) -> list[list[prompts.Message]]:
+    """The messages of the first questions of the table, to learn how long prompts are."""
+    few_shot = _few_shot(spec)
+    return [
+        prompts.messages(question, template=spec.sampling.template, few_shot=few_shot)
+        for question in itertools.islice(store.read_rows(run.questions, Question), number)
+    ]
 
 
 def num_owed(run: store.RunFolder, spec: RunSpec) -> int:
@@ -60,5 +70,5 @@ def _owed_query(run: store.RunFolder, spec: RunSpec) -> tuple[str, dict[str, Any
     return OWED, {**parameters, "parts": parts}
 
 
-def _message(turn: FewShotTurn) -> prompts.Message:
-    return {"role": turn.role, "content": turn.content}
+def _few_shot(spec: RunSpec) -> tuple[prompts.Message, ...]:
+    return tuple({"role": turn.role, "content": turn.content} for turn in spec.sampling.few_shot)
