@@ -354,7 +354,7 @@ def mend_until(servers, condition, seconds, *, pause=0.5):
 def groups_of(folder):
     """Process groups of the guards that serve this folder: the engine hides its command line."""
     found = subprocess.run(
-        ["pgrep", "-f", f"sampling.guard.*{folder}"], capture_output=True, text=True, check=False
+        ["pgrep", "-f", f"servers.guard.*{folder}"], capture_output=True, text=True, check=False
     )
     return {os.getpgid(int(pid)) for pid in found.stdout.split()}
 
