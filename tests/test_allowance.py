@@ -405,6 +405,14 @@ def test_a_gpu_steps_back_from_what_the_user_set():
     assert gpu_allowance(spec_of()).arguments() == []
 
 
+@pytest.mark.parametrize("share", ["0.955", ".9", "1", "1.2.3", "most"])
+def test_what_the_user_gave_a_gpu_is_handed_on_as_it_is_or_left_to_vllm(share):
+    told = gpu_allowance(spec_of(vllm_args=("--gpu-memory-utilization", share))).arguments()
+    assert [float(value) for value in told[1::2]] == (
+        [float(share)] if share in ("0.955", ".9", "1") else []
+    )
+
+
 def test_a_gpu_that_somebody_shares_is_taken_as_far_as_it_is_free():
     end = OutOfMemory(available=40 * GIB, total=80 * GIB)
     after = step_back(Allowance(), end, [])

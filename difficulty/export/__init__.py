@@ -1,4 +1,4 @@
-"""One short file a trainer: the row it reads, and the flag that keeps our row order."""
+"""Training files: what is written, split, held out, carried along and said beside them."""
 
 from difficulty.export.write import write_export
 from difficulty.trainers.find import TRAINERS, find_trainer

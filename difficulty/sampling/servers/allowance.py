@@ -59,7 +59,7 @@ class Allowance:
         """What tells vLLM; to be put behind the user's own arguments, since the last one counts."""
         told = {
             CACHE_FLAG: self.cache,
-            "--gpu-memory-utilization": self.gpu_share and f"{self.gpu_share:.2f}",
+            "--gpu-memory-utilization": self.gpu_share and f"{self.gpu_share:g}",
             "--max-num-seqs": self.num_seqs,
         }
         return [text for flag, value in told.items() if value for text in (flag, str(value))]
@@ -98,7 +98,7 @@ def gpu_allowance(spec: RunSpec) -> Allowance:
     share = argument(spec.server.vllm_args, "--gpu-memory-utilization")
     seqs = argument(spec.server.vllm_args, "--max-num-seqs")
     return Allowance(
-        gpu_share=float(share) if share and re.fullmatch(r"[\d.]+", share) else None,
+        gpu_share=float(share) if share and re.fullmatch(r"\d*\.?\d+", share) else None,
         num_seqs=int(seqs) if seqs and seqs.isdecimal() else None,
     )
 
