@@ -40,18 +40,18 @@ check: $(READY) ## lint and type-check
 bench: $(READY) ## run the benchmarks but for the slow ones (bench/README.md)
 	$(PY) -m bench.grading
 	$(PY) -m bench.selection
-	$(PY) -m bench.duplicates
+	$(PY) -m bench.selection.duplicates
 	$(PY) -m bench.sampling
 
 fuzz: $(READY) ## grade 120,000 random and mutated replies, and long runs of one thing (minutes)
-	$(PY) -m bench.grading_fuzz
-	$(PY) -m bench.grading_sweep
+	$(PY) -m bench.grading.fuzz
+	$(PY) -m bench.grading.sweep
 
 validate-forecast: model ## the forecast against fresh groups and TRL's own metric (an hour; installs TRL)
-	$(PY) -m bench.validate_forecast
+	$(PY) -m bench.collapse.validate
 
 first-contact: ## make demo in fresh clones: bare systems, killed set-ups, no network (an hour, 4 GB)
-	python3 -m bench.first_contact
+	python3 -m bench.pipelines.first_contact
 
 $(STAGES): $(READY)
 	$(PY) -m pipelines $@ $(RUN)

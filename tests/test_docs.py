@@ -3,9 +3,10 @@ import subprocess
 import tomllib
 
 import pytest
-from conftest import ROOT
-from test_cli import COMMANDS, difficulty
-from test_imports import COMING, FLOORS
+
+from tests.cli.test_cli import COMMANDS, difficulty
+from tests.conftest import ROOT
+from tests.test_imports import COMING, FLOORS
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -95,6 +96,13 @@ def test_the_file_map_holds_every_room_and_no_other():
         "difficulty/", *inside,
     }  # fmt: skip
     assert all((ROOT / path).exists() for path in rooms_on_the_map())
+
+
+@pytest.mark.parametrize("where", ["tests", "bench"])
+def test_tests_and_benches_lie_in_the_packages_folders(where):
+    rooms = {path.parent.name for path in (ROOT / "difficulty").glob("*/__init__.py")}
+    folders = {path.parent.name for path in (ROOT / where).glob("*/__init__.py")}
+    assert folders <= rooms | {"pipelines"}
 
 
 def test_contributing_names_the_floors_that_the_test_of_imports_holds():

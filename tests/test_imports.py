@@ -4,7 +4,8 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
+
+from tests.conftest import ROOT
 
 # Rooms from the ground up: a room may import those below it, and none beside it.
 FLOORS = [

@@ -1,9 +1,9 @@
 import pytest
-from conftest import make_question
 
 from difficulty import prompts
 from difficulty.errors import SettingsError
 from difficulty.schema import KINDS
+from tests.conftest import make_question
 
 CHOICE = make_question(
     "Which organ?", kind="choice", answer="B", choices={"A": "liver", "B": "heart"}

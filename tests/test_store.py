@@ -5,7 +5,6 @@ import sys
 
 import pyarrow.parquet as pq
 import pytest
-from conftest import make_question
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from difficulty.schema import (
     SetAside,
     Span,
 )
+from tests.conftest import make_question
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 STAMP = store.Stamp(settings={"a": 1}, inputs={"x": "y"})

@@ -25,7 +25,7 @@ Z_95 = 1.959964
 CUTOFF = 2.06
 """How far a law may be from the best fit, as a root of the likelihood ratio. Chi-square on one
 degree would say 1.96, and does where the law is smooth. A law of narrow modes lies at the border of
-those that counts allow: there the ratio runs higher, and 1.96 covers 93 % (``bench.forecast``)."""
+those that counts allow: there the ratio runs higher, and 1.96 covers 93 % (``bench.collapse``)."""
 TOLERANCE = 0.02
 """An end is found when its signed root of the likelihood ratio is this close to ``CUTOFF``."""
 ROUNDS = 14

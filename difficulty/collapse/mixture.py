@@ -32,7 +32,7 @@ LEAST_PRIOR = 3.0
 """Weight of a prior whose Beta law is refuted: it only chooses among laws that fit alike.
 
 The three were chosen by root mean square error over thirteen laws, flat around them
-(``python -m bench.forecast error``)."""
+(``python -m bench.collapse error``)."""
 FIT_DRAWS = 99
 """Simulated tables behind the p-value of the fit."""
 POOR_FIT = 0.01

@@ -1,0 +1,1 @@
+"""Speed and soundness of the grader: ``python -m bench.grading``."""

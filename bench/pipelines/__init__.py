@@ -1,0 +1,1 @@
+"""The first command on machines nobody has seen."""

@@ -1,0 +1,1 @@
+"""Speed and memory of sampling: ``python -m bench.sampling``."""

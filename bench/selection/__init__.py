@@ -1,0 +1,1 @@
+"""Speed and memory of selection: ``python -m bench.selection``."""
