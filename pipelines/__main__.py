@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import sys
 import tomllib
-import typing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from difficulty.cli.run import end_on_error, profile_run, show_stage, starting_run
 from difficulty.errors import SettingsError
 from difficulty.report.live import Live
 from difficulty.run import stages
-from difficulty.run.change import Overrides
-from difficulty.settings.run import RunSpec
-from difficulty.settings.toml import typed_values
+from difficulty.settings.changes import Changes
+from difficulty.settings.run import SamplingSpec
+from difficulty.settings.stated import Stated
+from difficulty.settings.toml import changes_from_tables
 from difficulty.sources.few_shot import read_few_shot
 from difficulty.store import RunFolder
 
@@ -29,7 +28,7 @@ class RunFile:
     dataset: str
     model: str
     folder: Path
-    overrides: Overrides
+    changes: Changes
 
 
 def read_run_file(name: str) -> RunFile:
@@ -53,29 +52,20 @@ def read_run_file(name: str) -> RunFile:
         raise SettingsError(f"{path} misses a setting: {missing[0]}. Add it")
     few_shot = values.pop("few_shot_file", None)
     dataset, model, folder = (str(values.pop(key)) for key in ("dataset", "model", "run"))
-    overrides = _overrides(values, str(path))
+    changes = changes_from_tables(values, name=str(path))
     if few_shot is not None:
-        overrides.setdefault("sampling", {})["few_shot"] = read_few_shot(Path(few_shot))
-    return RunFile(dataset=dataset, model=model, folder=Path(folder), overrides=overrides)
-
-
-def _overrides(values: dict[str, Any], name: str) -> Overrides:
-    hints = typing.get_type_hints(RunSpec)
-    unknown = [key for key in values if key not in hints]
-    if unknown:
-        raise SettingsError(
-            f"{name} has an unknown section: {unknown[0]}. Known: {', '.join(hints)}"
-        )
-    return {key: typed_values(hints[key], table, name=name) for key, table in values.items()}
+        turns = Stated(SamplingSpec, {"few_shot": read_few_shot(Path(few_shot))})
+        changes = replace(changes, sampling=changes.sampling.then(turns))
+    return RunFile(dataset=dataset, model=model, folder=Path(folder), changes=changes)
 
 
 def run_stage(stage: str, file: RunFile) -> None:
     """Run one stage by its name, or all for ``profile``."""
     if stage == "profile":
-        profile_run(file.folder, file.dataset, file.model, file.overrides, as_json=False)
+        profile_run(file.folder, file.dataset, file.model, file.changes, as_json=False)
         return
     run = RunFolder(file.folder)
-    with starting_run(run, file.dataset, file.model, file.overrides) as spec:
+    with starting_run(run, file.dataset, file.model, file.changes) as spec:
         stages.refresh(run, spec, Live(), stage)
         if stage == "select":
             stages.require_kept(run, spec)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import typing
 
 # A thread is plenty for small matrices; on a busy machine more of them only wait for one another.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -14,15 +15,19 @@ from hypothesis import settings
 
 from difficulty.grading import GRADER_VERSION
 from difficulty.report.live import Live
+from difficulty.run.change import change_run
 from difficulty.sampling.scripted import Script, scripted_server
 from difficulty.schema import Choice, Question, question_id
+from difficulty.settings.changes import Changes
 from difficulty.settings.run import GradingSpec, RunSpec, SamplingSpec, SourceSpec
+from difficulty.settings.stated import Stated
 from difficulty.sources import find_dataset
 
 ROOT = Path(__file__).parents[1]
 
-# Jobs in the background ignore SIGINT, and so would every process that a test starts.
+# Jobs in the background ignore these signals, and so would every process that a test starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Machines are shared and noisy: speed is asserted where it is the point, as a ratio or with room.
 settings.register_profile("difficulty", deadline=None)
@@ -76,6 +81,17 @@ def make_spec(dataset="set", *, source=None, sampling=None, **sections):
         grading=GradingSpec(grader=GRADER_VERSION),
         **sections,
     )
+
+
+def make_changes(sections):
+    """What a user stated, as ``{"selection": {"keep": "L1"}}``."""
+    kinds = typing.get_type_hints(RunSpec)
+    return Changes(**{name: Stated(kinds[name], values) for name, values in sections.items()})
+
+
+def with_change(run, sections):
+    """The settings of a run with what a user stated."""
+    return change_run(run, make_changes(sections))
 
 
 def make_question(prompt="What is 1 + 1?", kind="numeric", answer="2", choices=None, **more):

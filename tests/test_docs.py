@@ -4,6 +4,7 @@ import tomllib
 
 import pytest
 
+from difficulty.cli.reference import reference
 from tests.cli.test_cli import COMMANDS, difficulty
 from tests.conftest import ROOT
 from tests.test_imports import COMING, FLOORS
@@ -103,6 +104,11 @@ def test_tests_and_benches_lie_in_the_packages_folders(where):
     rooms = {path.parent.name for path in (ROOT / "difficulty").glob("*/__init__.py")}
     folders = {path.parent.name for path in (ROOT / where).glob("*/__init__.py")}
     assert folders <= rooms | {"pipelines"}
+
+
+def test_the_page_of_options_says_what_the_program_does():
+    again = "make it again: python -m difficulty.cli.reference > docs/options.md"
+    assert (ROOT / "docs" / "options.md").read_text() == reference(), again
 
 
 def test_contributing_names_the_floors_that_the_test_of_imports_holds():

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,9 @@ from difficulty import prompts, store
 from difficulty.cli.run import end_on_error, profile_run
 from difficulty.grading.key import grading_key
 from difficulty.schema import Grade, PassRate, Question
-from difficulty.settings.run import FewShotTurn
+from difficulty.settings.run import FewShotTurn, SamplingSpec
+from difficulty.settings.stated import Stated
+from difficulty.settings.toml import changes_from_tables
 
 RUNS = Path("data/runs")
 K, GROUP_SIZE, GROUPS = 5, 8, 4
@@ -36,18 +39,21 @@ TEMPERATURE, MAX_TOKENS, STOP, TEMPLATE = 0.7, 20, "\n", "bare-v1"
 def profile(folder: Path, dataset: Path, *, k: int, concurrency: int) -> store.RunFolder:
     """Sample, grade and forecast as ``difficulty profile`` does; nothing twice."""
     turns = tuple(FewShotTurn(role=role, content=content) for role, content in FEW_SHOT)
-    overrides: dict[str, dict[str, Any]] = {
+    settings: dict[str, dict[str, Any]] = {
         "sampling": {
-            "k": k, "temperature": TEMPERATURE, "max_tokens": MAX_TOKENS, "stop": (STOP,),
-            "template": TEMPLATE, "few_shot": turns,
+            "k": k, "temperature": TEMPERATURE, "max_tokens": MAX_TOKENS, "stop": [STOP],
+            "template": TEMPLATE,
         },
         "selection": {"keep": "L2-L5", "group_size": GROUP_SIZE},
-        "export": {"trainers": ("trl",)},
+        "export": {"trainers": ["trl"]},
         "server": {
-            "max_model_len": 512, "concurrency": concurrency, "vllm_args": ("--dtype=float32",),
+            "max_model_len": 512, "concurrency": concurrency, "vllm_args": ["--dtype=float32"],
         },
     }  # fmt: skip
-    profile_run(folder, str(dataset), str(MODEL), overrides, as_json=False)
+    changes = changes_from_tables(settings, name="settings")
+    shots = Stated(SamplingSpec, {"few_shot": turns})
+    changes = replace(changes, sampling=changes.sampling.then(shots))
+    profile_run(folder, str(dataset), str(MODEL), changes, as_json=False)
     return store.RunFolder(folder)
 
 

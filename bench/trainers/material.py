@@ -14,6 +14,7 @@ from difficulty.report.live import Live
 from difficulty.run.stages import profile
 from difficulty.sampling.scripted import Script, scripted_server
 from difficulty.schema import Question
+from difficulty.settings.toml import changes_from_tables
 
 FEWEST_REPLIES = 50
 TRAINERS_TRIED = tuple(name for name, trainer in TRAINERS.items() if trainer.loader_ran)
@@ -106,10 +107,11 @@ def _profile_scripted(run: store.RunFolder) -> None:
             "source": {"system_prompt": "You take an exam. 日本語でも答えます。"},
             "sampling": {"template": prompts.DEFAULT_TEMPLATE, "k": 5, "seed": 0},
             "selection": {"keep": "L1-L6"},
-            "export": {"trainers": ("plain",)},
-            "server": {"endpoints": (url,), "concurrency": 1},
+            "export": {"trainers": ["plain"]},
+            "server": {"endpoints": [url], "concurrency": 1},
         }
-        with starting_run(run, "demo", "scripted", overrides) as spec:
+        changes = changes_from_tables(overrides, name="settings")
+        with starting_run(run, "demo", "scripted", changes) as spec:
             profile(run, spec, Quiet())
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from difficulty.cli.run import console, live_display, print_json, refresh_run
+from difficulty.settings.changes import Changes
 
 if TYPE_CHECKING:
     from difficulty.audit.draw import Sample
@@ -22,7 +23,7 @@ def draw_audit(folder: Path, rows: int, seed: int | None, *, as_json: bool) -> N
     from difficulty.run.lock import locked
     from difficulty.store import load_spec
 
-    run = refresh_run("grade", folder, {})
+    run = refresh_run("grade", folder, Changes())
     with locked(folder):
         chosen = load_spec(run).selection.seed if seed is None else seed
         sample = draw(run, rows=rows, seed=chosen)

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from difficulty.cli.run import console, print_json, refresh_run
+from difficulty.settings.changes import Changes
 from difficulty.settings.forecast import PENALTY_KEYS, TRAINER_KEYS, ForecastSpec
+from difficulty.settings.selection import SelectionSpec
+from difficulty.settings.stated import Stated, stating_all
 
 
-def forecast_run_or_counts(
-    path: Path, selection: dict[str, Any], wanted: dict[str, Any], *, as_json: bool
-) -> None:
+def forecast_run_or_counts(path: Path, changes: Changes, *, as_json: bool) -> None:
     """Forecast a run folder or a table of counts and print it.
 
     Args:
         path: run folder, or file with counts.
-        selection: what the user said of group size and keep rule.
-        wanted: what the user said of the trainer and the reward; keys of ``ForecastSpec``.
+        changes: what the user said of group size, keep rule, trainer and reward.
         as_json: one JSON object instead of tables.
 
     Raises:
         SettingsError: settings that cannot work; nothing is written then.
     """
-    found = (
-        _of_run(path, selection, wanted) if path.is_dir() else _of_counts(path, selection, wanted)
-    )
+    found = _of_run(path, changes) if path.is_dir() else _of_counts(path, changes)
     if as_json:
         print_json(found)
         return
@@ -36,52 +34,52 @@ def forecast_run_or_counts(
     print_forecast(found, console())
 
 
-def _of_run(path: Path, selection: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+def _of_run(path: Path, changes: Changes) -> dict[str, Any]:
     from difficulty import store
     from difficulty.collapse.complete import check
 
     run = store.RunFolder(path)
     spec = store.load_spec(run)
-    changes = with_own_defaults(wanted)
-    rows = store.num_rows(run.profile) if run.profile.exists() else None
+    wanted = with_own_defaults(changes.forecast, spec.forecast)
     check(
-        dataclasses.replace(spec.forecast, **changes),
-        group_size=selection.get("group_size", spec.selection.group_size),
-        num_questions=rows,
+        wanted,
+        group_size=changes.selection.over(spec.selection).group_size,
+        num_questions=store.num_rows(run.profile) if run.profile.exists() else None,
     )
-    refresh_run("forecast", path, {"selection": selection, "forecast": changes})
+    refresh_run("forecast", path, replace(changes, forecast=stating_all(wanted)))
     found: dict[str, Any] = json.loads(run.forecast.read_text(encoding="utf-8"))
     found.pop("stamp")
     return found
 
 
-def with_own_defaults(wanted: dict[str, Any]) -> dict[str, Any]:
-    """Another trainer starts with its own defaults; ``none`` takes trainer or penalty back."""
-    changes = dict(wanted)
-    if "trainer" in wanted:
-        changes = dict.fromkeys(TRAINER_KEYS) | changes
-    if changes.get("length_penalty") == "none":
-        changes = dict.fromkeys(PENALTY_KEYS) | changes
-    for key in ("trainer", "length_penalty"):
-        if changes.get(key) == "none":
-            changes[key] = None
-    return changes
+def with_own_defaults(stated: Stated[ForecastSpec], old: ForecastSpec) -> ForecastSpec:
+    """``old`` with what was stated; another trainer or penalty starts with its own defaults."""
+    own = ForecastSpec()
+    if stated.states("trainer"):
+        old = _as_in(own, TRAINER_KEYS, old)
+    if stated.states("length_penalty") and stated.over(old).length_penalty is None:
+        old = _as_in(own, PENALTY_KEYS, old)
+    return stated.over(old)
 
 
-def _of_counts(path: Path, selection: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+def _as_in(source: ForecastSpec, keys: tuple[str, ...], spec: ForecastSpec) -> ForecastSpec:
+    return replace(spec, **{key: getattr(source, key) for key in keys})
+
+
+def _of_counts(path: Path, changes: Changes) -> dict[str, Any]:
     from difficulty.collapse import forecast
     from difficulty.collapse.complete import check, complete
     from difficulty.levels import parse_keep
     from difficulty.sources.counts_table import read_counts_table
 
-    spec = ForecastSpec(**with_own_defaults(wanted))
-    group_size = selection.get("group_size", 8)
-    kept = parse_keep(selection.get("keep", "L2-L5"))
+    spec = with_own_defaults(changes.forecast, ForecastSpec())
+    selection = changes.selection.over(SelectionSpec())
+    kept = parse_keep(selection.keep)
     counts = read_counts_table(path)
     check(
         spec,
-        group_size=group_size,
+        group_size=selection.group_size,
         num_questions=int(counts.num_questions.sum()),
         counts_only=True,
     )
-    return complete(forecast(counts, group_size=group_size, keep=kept), spec)
+    return complete(forecast(counts, group_size=selection.group_size, keep=kept), spec)

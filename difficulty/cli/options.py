@@ -1,207 +1,228 @@
-"""Options that several commands share, and how what the user stated becomes settings."""
+"""Options made from the declarations in ``settings``, and what was stated with them.
+
+A command takes ``changes: Changes``; ``with_settings`` puts the options of the settings that it
+names in that place.
+"""
 
 from __future__ import annotations
 
-import re
+import functools
+import inspect
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from difficulty.errors import InputError
+from difficulty.settings.changes import Changes
+from difficulty.settings.rewards import RewardSpec, parse_rewards
+from difficulty.settings.run import RunSpec
+from difficulty.settings.selection import settled_file
+from difficulty.settings.setting import Declared, declared
+from difficulty.settings.stated import Stated
+
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-EndpointOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--endpoint", metavar="URL", help="A running OpenAI-compatible server; repeat for more."
-    ),
-]
-ServersOption = Annotated[
-    int | None,
-    typer.Option(help="vLLM servers to start here if no endpoint is given. (default: 1)"),
-]
-TensorParallelOption = Annotated[
-    int | None, typer.Option(help="GPUs (or CPU worker ranks) of one started server. (default: 1)")
-]
-RayOption = Annotated[
-    str | None,
-    typer.Option(
-        "--ray", metavar="ADDRESS", help="Start the servers on this Ray cluster, or auto."
-    ),
-]
-MaxModelLenOption = Annotated[
-    int | None, typer.Option(help="Context length of started servers. (default: the model's own)")
-]
-ConcurrencyOption = Annotated[
-    int | None,
-    typer.Option(
-        help="Requests in flight for each server. (default: 64, or 16 for a CPU server "
-        "started here; fewer above k = 5)"
-    ),
-]
-VllmArgOption = Annotated[
-    list[str] | None,
-    typer.Option("--vllm-arg", help="An argument handed on to started servers; repeat for more."),
-]
-KeepOption = Annotated[
-    str | None,
-    typer.Option(metavar="LEVELS", help="Levels to keep, as L2-L5 or L1,L3. (default: L2-L5)"),
-]
-GroupSizeOption = Annotated[
-    int | None, typer.Option(help="Answers a question in training, G. (default: 8)")
-]
-ColumnOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--column",
-        metavar="ROLE=COLUMN",
-        help="Name a column, as answer=KEY; repeat. Roles: prompt, choices, answer, kind, "
-        "tolerance, aliases, system_prompt, source.",
-    ),
-]
-GoldIndexOption = Annotated[
-    int | None,
-    typer.Option(
-        "--gold-index",
-        metavar="0|1",
-        help="What whole-number golds beside options count from. (default: what the column shows)",
-    ),
-]
-IgnoreColumnOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--ignore-column",
-        metavar="COLUMN",
-        help="A column that looks like options or a passage and is not needed; repeat.",
-    ),
-]
-SplitOption = Annotated[str | None, typer.Option(help="Split of a Hub set.")]
-LimitOption = Annotated[int | None, typer.Option(help="Read only the first so many rows.")]
-ShardOption = Annotated[
-    str | None, typer.Option(metavar="I/N", help="Read every N-th row from the I-th on.")
-]
-SystemPromptOption = Annotated[
-    str | None, typer.Option(help="System message for rows that bring none.")
-]
-RewardOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--reward",
-        metavar="FILE.py:NAME",
-        help="Your reward function, as for TRL or verl; builtin is ours. Repeat for a sum.",
-    ),
-]
-RewardWeightOption = Annotated[
-    list[float] | None,
-    typer.Option("--reward-weight", help="Weight of each --reward in turn. (default: 1 each)"),
-]
-PassThresholdOption = Annotated[
-    float | None,
-    typer.Option("--pass-threshold", help="Reward that counts as correct. (default: 1.0)"),
-]
-RewardDeadlineOption = Annotated[
-    float | None,
-    typer.Option("--reward-deadline", help="Seconds that a call may take. (default: 60)"),
-]
-RewardConcurrencyOption = Annotated[
-    int | None,
-    typer.Option(
-        "--reward-concurrency", help="Calls at a time. (default: one a core; 32 if all are async)"
-    ),
-]
-RewardCompletionsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--reward-completions",
-        help="messages or text, for TRL's signature. (default: messages of a chat)",
-    ),
-]
+HEADINGS = {
+    "source": "Dataset", "sampling": "Sampling", "grading": "Reward", "bucket": "Levels",
+    "selection": "Selection", "forecast": "Forecast", "export": "Export", "server": "Servers",
+}  # fmt: skip
+SECTIONS = {
+    section: kind for section, kind in typing.get_type_hints(RunSpec).items() if section in HEADINGS
+}
+IN_ORDER = (
+    "Dataset", "Prompt", "Sampling", "Servers", "Reward", "Levels", "Selection", "Order",
+    "Forecast", "Export",
+)  # fmt: skip
+"""Headings of ``--help`` from top to bottom."""
+WEIGHT = declared(RewardSpec)["weight"]
 
 
-def stated(**values: Any) -> dict[str, Any]:
-    """Only what the user stated; the rest keeps the run's value."""
-    return {key: value for key, value in values.items() if value is not None}
+@dataclass(frozen=True)
+class Only:
+    """Some settings of a section; ``renamed`` gives options that are called otherwise here."""
+
+    section: type[Any]
+    names: tuple[str, ...]
+    renamed: Mapping[str, str]
 
 
-def server_options(
-    endpoint: list[str] | None,
-    servers: int | None,
-    tensor_parallel_size: int | None,
-    max_model_len: int | None,
-    concurrency: int | None,
-    vllm_arg: list[str] | None,
-    ray: str | None,
-) -> dict[str, Any]:
-    """Settings of the section ``server``."""
-    if endpoint is None and (servers is not None or ray is not None):
-        endpoint = []  # asking for servers here takes back an endpoint of earlier
-    return stated(
-        endpoints=as_tuple(endpoint), servers=servers, tensor_parallel_size=tensor_parallel_size,
-        max_model_len=max_model_len, concurrency=concurrency, vllm_args=as_tuple(vllm_arg),
-        ray=ray,
-    )  # fmt: skip
+def only(section: type[Any], *names: str, **renamed: str) -> Only:
+    """``only(ExportSpec, trainers="--export")``: that setting alone, under that name."""
+    return Only(section, (*names, *renamed), renamed)
 
 
-def reward_options(
-    reward: list[str] | None,
-    reward_weight: list[float] | None,
-    pass_threshold: float | None,
-    reward_deadline: float | None,
-    reward_completions: str | None,
-) -> dict[str, Any]:
-    """Settings of the section ``grading``.
+def with_settings(*wanted: type[Any] | Only) -> Callable[[Callable[..., None]], Any]:
+    """Give a command the options of these settings in place of its ``changes``."""
+    options = [option for each in wanted for option in _options(each)]
+    options.sort(key=lambda option: IN_ORDER.index(option.heading))
 
-    Raises:
-        SettingsError: a reward that cannot be read, or weights that do not match the rewards.
-    """
-    from difficulty.settings.rewards import parse_rewards
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True).parameters
+        made = [parameter for option in options for parameter in option.parameters()]
+        at = list(own).index("changes")
+        before, after = list(own.values())[:at], list(own.values())[at + 1 :]
 
-    stating = reward is not None or reward_weight is not None
-    rewards = parse_rewards(reward or [], reward_weight or []) if stating else None
-    return stated(
-        rewards=rewards, pass_threshold=pass_threshold, reward_deadline=reward_deadline,
-        reward_completions=reward_completions,
-    )  # fmt: skip
+        @functools.wraps(command)
+        def run(**values: Any) -> None:
+            given = {each.name: values.pop(each.name) for each in made}
+            command(**values, changes=_changes(options, given))
 
+        parameters = [*before, *made, *after]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        return run
 
-def as_tuple(values: list[str] | None) -> tuple[str, ...] | None:
-    """A repeated option as a setting."""
-    return None if values is None else tuple(values)
+    return decorate
 
 
-def names(text: str | None) -> tuple[str, ...] | None:
-    """``"trl, verl"`` -> ("trl", "verl")."""
-    return None if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
+@dataclass(frozen=True)
+class _Option:
+    """A setting as one command offers it."""
+
+    section: str
+    setting: Declared
+    flag: str
+
+    @property
+    def parameter_name(self) -> str:
+        return f"{self.section}_{self.setting.name}"
+
+    @property
+    def heading(self) -> str:
+        return self.setting.setting.group or HEADINGS[self.section]
+
+    def parameters(self) -> Iterator[inspect.Parameter]:
+        """The option; the word that turns a switch off stands in its help alone, which is wide."""
+        flag, _, off = self.flag.partition("/")
+        text = help_of(self.setting) + (f" {off} takes it back." if off else "")
+        yield self._parameter(
+            self.parameter_name,
+            typer.Option(
+                flag, help=text, metavar=metavar_of(self.setting), rich_help_panel=self.heading
+            ),
+        )
+        if off:
+            yield self._parameter(f"{self.parameter_name}_off", typer.Option(off, hidden=True))
+
+    def _parameter(self, name: str, option: Any) -> inspect.Parameter:
+        return inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[self._type() | None, option],
+        )
+
+    def _type(self) -> Any:
+        reading = READ_AS.get(f"{self.section}.{self.setting.name}")
+        if reading is not None:
+            return reading.type
+        if self.setting is WEIGHT:
+            return list[float]
+        if typing.get_origin(self.setting.type) is tuple:
+            return list[str]
+        return str if self.setting.choices else self.setting.type
+
+    def read(self, value: Any) -> Any:
+        """What was typed as the value of the setting; the word that takes it back is null."""
+        reading = READ_AS.get(f"{self.section}.{self.setting.name}")
+        if reading is not None:
+            return reading.read(value)
+        if isinstance(value, list):
+            return tuple(value)
+        return None if value == (self.setting.setting.takes_back or None) else value
 
 
-def stop_strings(stop: list[str] | None) -> tuple[str, ...] | None:
+def _options(wanted: type[Any] | Only) -> Iterator[_Option]:
+    wanted = wanted if isinstance(wanted, Only) else Only(wanted, tuple(declared(wanted)), {})
+    section = next(name for name, kind in SECTIONS.items() if kind is wanted.section)
+    for name in wanted.names:
+        setting = declared(wanted.section)[name]
+        flag = wanted.renamed.get(name) or setting.option
+        if flag is not None:
+            yield _Option(section, setting, flag)
+        if setting.type == tuple[RewardSpec, ...]:
+            yield _Option(section, WEIGHT, WEIGHT.option or "")
+
+
+def help_of(setting: Declared) -> str:
+    """The help of an option, with what holds where it is left out."""
+    default = setting.setting.unset or _shown(setting.default)
+    return setting.setting.help + (f" (default: {default})" if default else "")
+
+
+def _shown(default: Any) -> str:
+    if default is MISSING or default is None or default == ():
+        return ""
+    return ",".join(default) if isinstance(default, tuple) else str(default)
+
+
+def metavar_of(setting: Declared) -> str | None:
+    """The allowed values, or what stands for them; None for a switch."""
+    choices = [*setting.choices, *([setting.setting.takes_back] if setting.choices else [])]
+    stands = setting.setting.metavar or "|".join(filter(None, choices))
+    return stands or {int: "INT", float: "NUMBER"}.get(setting.type)
+
+
+def _changes(options: list[_Option], given: Mapping[str, Any]) -> Changes:
+    stated: dict[str, dict[str, Any]] = {}
+    for option in options:
+        value = given[option.parameter_name]
+        if given.get(f"{option.parameter_name}_off"):
+            value = False
+        if value is not None and option.setting is not WEIGHT and option.setting.name != "rewards":
+            stated.setdefault(option.section, {})[option.setting.name] = option.read(value)
+    rewards, weights = given.get("grading_rewards"), given.get("grading_weight")
+    if rewards is not None or weights is not None:
+        stated.setdefault("grading", {})["rewards"] = parse_rewards(rewards or [], weights or [])
+    return Changes(**{name: Stated(SECTIONS[name], values) for name, values in stated.items()})
+
+
+def read_stop(stop: list[str]) -> tuple[str, ...]:
     r"""Stop strings as typed in a shell: ``\n`` and ``\t`` stand for newline and tab."""
-    if stop is None:
-        return None
     return tuple(text.replace("\\n", "\n").replace("\\t", "\t") for text in stop)
 
 
-def few_shot_turns(path: Path | None) -> tuple[Any, ...] | None:
+def read_names(text: str) -> tuple[str, ...]:
+    """``"trl, verl"`` -> ("trl", "verl")."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def read_turns(path: Path) -> tuple[Any, ...]:
     """The worked examples of a file."""
-    if path is None:
-        return None
     from difficulty.sources.few_shot import read_few_shot
 
     return read_few_shot(path)
 
 
-def default_run(dataset: str, model: str) -> Path:
-    """``data/runs/DATASET--MODEL`` with the last part of each name."""
-    parts = [Path(dataset).stem if Path(dataset).suffix else Path(dataset).name, Path(model).name]
-    return Path("data/runs") / "--".join(re.sub(r"[^\w.-]+", "_", part) for part in parts)
+def read_evaluation_sets(against: list[str]) -> tuple[str, ...]:
+    """Evaluation sets by paths that hold from any folder.
+
+    Raises:
+        InputError: one that is no file.
+    """
+    for name in against:
+        if not Path(name).expanduser().is_file():
+            raise InputError(
+                f"evaluation set is missing: {name}. Check the path given to --against"
+            )
+    return tuple(map(settled_file, against))
 
 
-def selection_defaults() -> dict[str, Any]:
-    """Every rule of the selection at its default, but the group size as it was."""
-    import dataclasses
+@dataclass(frozen=True)
+class Reading:
+    """How an option is typed where that is not as its setting is stored."""
 
-    from difficulty.settings.run import SelectionSpec
+    type: Any
+    read: Callable[[Any], Any]
 
-    values = dataclasses.asdict(SelectionSpec())
-    values.pop("group_size")
-    return values
+
+READ_AS = {
+    "sampling.stop": Reading(list[str], read_stop),
+    "sampling.few_shot": Reading(Path, read_turns),
+    "export.trainers": Reading(str, read_names),
+    "selection.against": Reading(list[str], read_evaluation_sets),
+}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -16,14 +18,16 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from difficulty.errors import DifficultyError
+from difficulty.settings.changes import Changes
 from difficulty.settings.rewards import uses_builtin
+from difficulty.settings.run import SamplingSpec, ServerSpec, SourceSpec
+from difficulty.settings.stated import stating
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from difficulty.report.live import Live
     from difficulty.report.summary import Summary
-    from difficulty.run.change import Overrides
     from difficulty.settings.run import RunSpec
     from difficulty.store import RunFolder
 
@@ -34,7 +38,7 @@ def profile_run(
     folder: Path,
     dataset: str,
     model: str,
-    overrides: Overrides,
+    changes: Changes,
     *,
     as_json: bool,
     like: Path | None = None,
@@ -46,7 +50,7 @@ def profile_run(
     from difficulty.store import RunFolder
 
     run = RunFolder(folder)
-    with starting_run(run, dataset, model, overrides, like=like) as spec:
+    with starting_run(run, dataset, model, changes, like=like) as spec:
         stages.profile(run, spec, live_display())
         summary = summarize(run, spec)
     if as_json:
@@ -55,28 +59,37 @@ def profile_run(
         print_summary(summary, console())
 
 
-def check_set(
-    dataset: str,
-    source: dict[str, Any],
-    grading: dict[str, Any],
-    *,
-    template: str,
-    concurrency: int | None,
-    as_json: bool,
-) -> None:
+def default_run(dataset: str, model: str) -> Path:
+    """``data/runs/DATASET--MODEL`` with the last part of each name."""
+    parts = [Path(dataset).stem if Path(dataset).suffix else Path(dataset).name, Path(model).name]
+    return Path("data/runs") / "--".join(re.sub(r"[^\w.-]+", "_", part) for part in parts)
+
+
+def without_endpoints(changes: Changes) -> Changes:
+    """Asking for servers here takes back an endpoint of earlier."""
+    server = changes.server
+    if server.states("endpoints") or not (server.states("servers") or server.states("ray")):
+        return changes
+    return replace(changes, server=server.then(stating(ServerSpec, endpoints=())))
+
+
+def check_set(dataset: str, changes: Changes, *, as_json: bool) -> None:
     """Read a dataset as a run would, try the rewards on it if any, and print what came out."""
     from difficulty.report.rewards import print_trials
     from difficulty.report.terminal import print_check
     from difficulty.sources.check import check_dataset, require_questions
     from difficulty.user_rewards import grading_for_trial, require_reward, try_rewards
 
-    rewards = grading_for_trial(grading, concurrency)
+    source = changes.source.over(SourceSpec(dataset=dataset, sha256=""))
+    template = changes.sampling.over(SamplingSpec(model="")).template
+    server = changes.server.over(ServerSpec())
+    rewards = grading_for_trial(changes.grading, server)
     if rewards is not None and not uses_builtin(rewards):
-        source = {**source, "unchecked_gold": True}
-    found = check_dataset(dataset, source, template=template)
+        source = replace(source, unchecked_gold=True)
+    found = check_dataset(source, template=template)
     if rewards is not None:
         found["reward"] = try_rewards(
-            dataset, source, rewards, template=template, concurrency=concurrency
+            source, rewards, template=template, concurrency=server.reward_concurrency
         )
     if as_json:
         print_json(found)
@@ -89,7 +102,7 @@ def check_set(
     require_questions(found)
 
 
-def compare_grades(folder: Path, overrides: Overrides, *, as_json: bool) -> None:
+def compare_grades(folder: Path, changes: Changes, *, as_json: bool) -> None:
     """Grade again and say what became of verdicts and levels."""
     import dataclasses
 
@@ -99,9 +112,9 @@ def compare_grades(folder: Path, overrides: Overrides, *, as_json: bool) -> None
 
     run = RunFolder(folder)
     load_spec(run)
-    with comparing(run) as changes:
-        refresh_run("grade", folder, overrides)
-    found = changes[0] if changes else None
+    with comparing(run) as regrades:
+        refresh_run("grade", folder, changes)
+    found = regrades[0] if regrades else None
     if as_json:
         print_json({} if found is None else dataclasses.asdict(found))
     else:
@@ -186,7 +199,7 @@ def _check_rewards_load(run: RunFolder, spec: RunSpec) -> None:
 
 @contextmanager
 def starting_run(
-    run: RunFolder, dataset: str, model: str, overrides: Overrides, *, like: Path | None = None
+    run: RunFolder, dataset: str, model: str, changes: Changes, *, like: Path | None = None
 ) -> Iterator[RunSpec]:
     """Hold a run's lock with its settings on disk; bad input is refused before a folder is made.
 
@@ -201,41 +214,41 @@ def starting_run(
     from difficulty.run.lock import locked
     from difficulty.trainers.like import check_like
 
-    found = find_run_dataset(run, dataset, overrides)
-    plan = plan_run(run, dataset, found, model, overrides)
+    found = find_run_dataset(run, dataset, changes)
+    plan = plan_run(run, dataset, found, model, changes)
     if plan.grading.rewards is not None:
         _check_rewards_load(run, plan)
     if like is not None:
         for warning in check_like(like, plan):
             live_display().say(f"! {warning}")
     with locked(run.root):
-        spec = plan_run(run, dataset, found, model, overrides)
+        spec = plan_run(run, dataset, found, model, changes)
         save_run(run, spec)
         yield spec
 
 
-def run_stage(name: str, folder: Path, overrides: Overrides, *, as_json: bool) -> None:
+def run_stage(name: str, folder: Path, changes: Changes, *, as_json: bool) -> None:
     """Run one stage of an existing run and say what it wrote."""
-    run = refresh_run(name, folder, overrides)
+    run = refresh_run(name, folder, changes)
     if as_json:
         print_json(stage_facts(name, run))
     else:
         show_stage(name, run)
 
 
-def refresh_run(name: str, folder: Path, overrides: Overrides) -> RunFolder:
+def refresh_run(name: str, folder: Path, changes: Changes) -> RunFolder:
     """Run one stage, and every other one whose table is there but out of date."""
     from difficulty.run import stages
-    from difficulty.run.change import change_run, with_overrides
+    from difficulty.run.change import change_run, with_changes
     from difficulty.run.lock import locked
     from difficulty.store import RunFolder, load_spec
 
     run = RunFolder(folder)
     spec = load_spec(run)
-    if overrides.get("grading") or (name == "sample" and spec.grading.rewards is not None):
-        _check_rewards_load(run, with_overrides(spec, overrides))
+    if changes.grading or (name == "sample" and spec.grading.rewards is not None):
+        _check_rewards_load(run, with_changes(spec, changes))
     with locked(folder):
-        spec = change_run(run, overrides)
+        spec = change_run(run, changes)
         stages.refresh(run, spec, live_display(), name)
     return run
 

@@ -18,8 +18,7 @@ from difficulty.collapse.spread import narrow_chances
 from difficulty.collapse.trainers import Plan, plan_run
 from difficulty.errors import SettingsError
 from difficulty.settings.forecast import PENALTY_KEYS, TRAINER_KEYS, ForecastSpec
-
-PENALTIES = ("soft_overlong",)
+from difficulty.settings.setting import check_section
 
 
 def complete(
@@ -102,7 +101,7 @@ def _rewards_json(
     return {
         "penalty": None
         if penalty is None
-        else {"name": PENALTIES[0], **dataclasses.asdict(penalty)},
+        else {"name": spec.length_penalty, **dataclasses.asdict(penalty)},
         "num_answers": rewards.num_answers,
         "length_classes": rewards.length_classes,
         "num_values": None if forecast is None else forecast.num_values,
@@ -150,13 +149,12 @@ def check(
         SettingsError: as ``plan_of`` and ``penalty_of``, a batch of more groups than
             ``num_questions``, or a reward where only counts are known.
     """
+    check_section(spec)
     _refuse_orphans(spec)
     plan = plan_of(spec, group_size=group_size)
     if plan is not None and num_questions is not None and _stated(spec):
         require_a_batch(plan, num_questions)
     penalty_of(spec, floored=True)
-    if spec.spread is not None and not 0 < spec.spread < float("inf"):
-        raise SettingsError(f"spread is out of range: {spec.spread}. Use a number above 0")
     if counts_only and (spec.length_penalty is not None or spec.spread is not None):
         raise SettingsError(
             "a length penalty or a spread needs the answers: found counts only. Give a run folder"
@@ -201,14 +199,10 @@ def penalty_of(spec: ForecastSpec, *, floored: bool) -> LengthPenalty | None:
     """The length penalty that the settings describe; None without one.
 
     Raises:
-        SettingsError: an unknown penalty, or lengths that are missing or make no line.
+        SettingsError: lengths that are missing or make no line.
     """
     if spec.length_penalty is None:
         return None
-    if spec.length_penalty not in PENALTIES:
-        raise SettingsError(
-            f"unknown length penalty: {spec.length_penalty!r}. Choose {', '.join(PENALTIES)}"
-        )
     if spec.max_length is None or spec.buffer is None:
         missing = "--max-length L" if spec.max_length is None else "--buffer N"
         raise SettingsError(

@@ -7,37 +7,42 @@ tables after them are made again by their stages.
 from __future__ import annotations
 
 import dataclasses
-import typing
 from pathlib import Path
-from typing import Any
 
 from difficulty import store
 from difficulty.errors import SettingsError
 from difficulty.grading import GRADER_VERSION
-from difficulty.settings import rewards as reward_spec
-from difficulty.settings import run as run_spec
-from difficulty.settings.run import GradingSpec, RunSpec, settings_through
+from difficulty.settings.changes import Changes
+from difficulty.settings.rewards import settled, uses_builtin
+from difficulty.settings.run import (
+    MAY_GROW,
+    ExportSpec,
+    GradingSpec,
+    RunSpec,
+    SamplingSpec,
+    SourceSpec,
+    describe_differences,
+    settings_through,
+)
+from difficulty.settings.stated import stating
 from difficulty.sources.dataset import Dataset, find_dataset
 from difficulty.store import RunFolder
 from difficulty.trainers.find import find_trainer, require_one_turn
 
-Overrides = dict[str, dict[str, Any]]
-"""Section -> key -> value, for what the user stated; everything else keeps its value."""
 
-
-def find_run_dataset(run: RunFolder, dataset: str, overrides: Overrides) -> Dataset:
+def find_run_dataset(run: RunFolder, dataset: str, changes: Changes) -> Dataset:
     """The dataset of a run by the name the user gave.
 
     Raises:
         InputError: it is not there.
     """
-    old = store.load_spec(run).source.split if run.spec_file.exists() else None
-    return find_dataset(dataset, split=overrides.get("source", {}).get("split", old))
+    old = SourceSpec(dataset=dataset, sha256="")
+    if run.spec_file.exists():
+        old = store.load_spec(run).source
+    return find_dataset(dataset, split=changes.source.over(old).split)
 
 
-def plan_run(
-    run: RunFolder, dataset: str, found: Dataset, model: str, overrides: Overrides
-) -> RunSpec:
+def plan_run(run: RunFolder, dataset: str, found: Dataset, model: str, changes: Changes) -> RunSpec:
     """The settings of a new run, or of the one that is there with what the user changed.
 
     Nothing is written: bad settings are refused before a folder is made for them.
@@ -46,42 +51,41 @@ def plan_run(
         SettingsError: settings that cannot work, or a source or sampling setting that differs from
             the run's; names each key.
     """
-    old = store.load_spec(run) if run.spec_file.exists() else None
-    source = {"dataset": dataset, "sha256": found.sha256}
-    stated = {
-        **overrides,
-        "source": {**overrides.get("source", {}), **source},
-        "sampling": {**overrides.get("sampling", {}), "model": model},
-    }
-    if old is None:
-        return new_spec(stated)
-    if Path(old.source.dataset).resolve() == Path(dataset).resolve():
-        stated["source"]["dataset"] = old.source.dataset
-    if stated["sampling"].get("max_tokens") in old.sampling.earlier_max_tokens:
-        del stated["sampling"]["max_tokens"]  # the command from before a redo goes on
-    new = with_overrides(old, stated)
+    if not run.spec_file.exists():
+        return new_spec(
+            changes, SourceSpec(dataset=dataset, sha256=found.sha256), SamplingSpec(model=model)
+        )
+    old = store.load_spec(run)
+    same_file = Path(old.source.dataset).resolve() == Path(dataset).resolve()
+    source = dataclasses.replace(
+        old.source, dataset=old.source.dataset if same_file else dataset, sha256=found.sha256
+    )
+    sampling = dataclasses.replace(old.sampling, model=model)
+    wanted = changes.sampling.over(sampling)
+    if wanted.max_tokens in sampling.earlier_max_tokens:  # the command from before a redo goes on
+        changes = dataclasses.replace(changes, sampling=changes.sampling.without("max_tokens"))
+    new = with_changes(dataclasses.replace(old, source=source, sampling=sampling), changes)
     refuse_other_sampling(run, new)
     return new
 
 
-def new_spec(stated: Overrides) -> RunSpec:
+def new_spec(changes: Changes, source: SourceSpec, sampling: SamplingSpec) -> RunSpec:
     """Settings from what the user stated and the defaults for the rest.
 
     Raises:
         SettingsError: settings that cannot work.
     """
-    hints = typing.get_type_hints(RunSpec)
-    grading = reward_spec.settled(stated.get("grading", {}), None)
-    stated = {**stated, "grading": {**grading, "grader": GRADER_VERSION}}
-    if not reward_spec.uses_builtin(GradingSpec(**stated["grading"])):
-        stated["source"] = {**stated["source"], "unchecked_gold": True}
-    _require_trainers(stated)
-    spec = RunSpec(**{name: hints[name](**values) for name, values in stated.items()})
+    grading = settled(changes.grading, GradingSpec(grader=GRADER_VERSION))
+    if not uses_builtin(grading):
+        source = dataclasses.replace(source, unchecked_gold=True)
+    _require_trainers(changes)
+    default = RunSpec(source=source, sampling=sampling, grading=grading)
+    spec = changes.over(default, grading=grading)
     require_one_turn(spec)
     return spec
 
 
-def change_run(run: RunFolder, overrides: Overrides) -> RunSpec:
+def change_run(run: RunFolder, changes: Changes) -> RunSpec:
     """The settings of an existing run with what the user changed.
 
     Raises:
@@ -89,18 +93,18 @@ def change_run(run: RunFolder, overrides: Overrides) -> RunSpec:
         SettingsError: a source or sampling setting would change.
     """
     old = store.load_spec(run)
-    new = with_overrides(old, overrides)
+    new = with_changes(old, changes)
     refuse_other_sampling(run, new)
     save_run(run, new)
     return new
 
 
-def _require_trainers(stated: Overrides) -> None:
-    for trainer in stated.get("export", {}).get("trainers", ()):
+def _require_trainers(changes: Changes) -> None:
+    for trainer in changes.export.over(ExportSpec(trainers=())).trainers:
         find_trainer(trainer)
 
 
-def with_larger_limit(spec: RunSpec, max_tokens: int | None) -> Overrides:
+def with_larger_limit(spec: RunSpec, max_tokens: int | None) -> Changes:
     """What changes for ``--redo truncated``: a larger limit, the old one kept on record.
 
     Nothing changes if the limit was raised to this one before: a redo goes on by the same command.
@@ -110,14 +114,21 @@ def with_larger_limit(spec: RunSpec, max_tokens: int | None) -> Overrides:
     """
     before = spec.sampling.max_tokens
     if max_tokens == before and spec.sampling.earlier_max_tokens:
-        return {}
+        return Changes()
     if max_tokens is None or max_tokens <= before:
         raise SettingsError(
             f"redo truncated needs a larger limit: found {max_tokens}, the answers were cut at "
             f"{before}. Give --max-tokens {2 * before}, say"
         )
-    earlier = dict.fromkeys((*spec.sampling.earlier_max_tokens, before))
-    return {"sampling": {"max_tokens": max_tokens, "earlier_max_tokens": tuple(earlier)}}
+    earlier = tuple(dict.fromkeys((*spec.sampling.earlier_max_tokens, before)))
+    return Changes(
+        sampling=stating(
+            SamplingSpec,
+            model=spec.sampling.model,
+            max_tokens=max_tokens,
+            earlier_max_tokens=earlier,
+        )
+    )
 
 
 def save_run(run: RunFolder, spec: RunSpec) -> None:
@@ -126,23 +137,19 @@ def save_run(run: RunFolder, spec: RunSpec) -> None:
         store.save_spec(run, spec)
 
 
-def with_overrides(spec: RunSpec, overrides: Overrides) -> RunSpec:
+def with_changes(spec: RunSpec, changes: Changes) -> RunSpec:
     """``spec`` with the stated values, with this code's grader and the reward's code as it is now.
 
     Raises:
         SettingsError: values that cannot work, such as a trainer that does not exist.
     """
-    grading = reward_spec.settled(overrides.get("grading", {}), spec.grading)
-    overrides = {**overrides, "grading": {**grading, "grader": GRADER_VERSION}}
-    changed = {
-        section: dataclasses.replace(getattr(spec, section), **values)
-        for section, values in overrides.items()
-    }
-    _require_trainers(overrides)
-    changed_spec = dataclasses.replace(spec, **changed)
-    if "trainers" in overrides.get("export", {}):
-        require_one_turn(changed_spec)
-    return changed_spec
+    old = dataclasses.replace(spec.grading, grader=GRADER_VERSION)
+    grading = settled(changes.grading, old)
+    _require_trainers(changes)
+    new = changes.over(spec, grading=grading)
+    if changes.export.states("trainers"):
+        require_one_turn(new)
+    return new
 
 
 def refuse_other_sampling(run: RunFolder, spec: RunSpec) -> None:
@@ -158,7 +165,7 @@ def refuse_other_sampling(run: RunFolder, spec: RunSpec) -> None:
         stamp = store.read_stamp(part)
         before = dict(stamp.settings) if stamp else {}
         now = dict(after)
-        for key in run_spec.MAY_GROW:
+        for key in MAY_GROW:
             if _grew(before.get(key), after.get(key)):
                 before[key] = now[key] = None
         if before.get("sampling.max_tokens") in spec.sampling.earlier_max_tokens:
@@ -167,7 +174,7 @@ def refuse_other_sampling(run: RunFolder, spec: RunSpec) -> None:
         if stamp is not None and before != now:
             raise SettingsError(
                 f"run {run} was made with other settings: "
-                f"{run_spec.describe_differences(before, now)}. "
+                f"{describe_differences(before, now)}. "
                 "Give the old values, or start a new run with another --run"
             )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -52,7 +54,7 @@ def draw(
         servers = stack.enter_context(open_servers(run, spec, say=say, bar=bar))
         update = stack.enter_context(bar("sampling", owed))
         stack.callback(seal, run.completions)
-        with _first_of_group():
+        with _first_of_group(), _interrupts_for_asyncio():
             asyncio.run(_draw(run, spec, servers, owed, say=say, update=update))
 
 
@@ -87,6 +89,23 @@ def _first_of_group() -> Iterator[None]:
         if ours is None:
             raise
         raise _leaf(ours) from group
+
+
+@contextlib.contextmanager
+def _interrupts_for_asyncio() -> Iterator[None]:
+    """Leave Ctrl-C to asyncio, which ends the tasks in order and does not break into a callback.
+
+    It takes the signal only from Python's own handler, and in the main thread alone.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _leaf(group: BaseException) -> BaseException:

@@ -1,33 +1,76 @@
-"""The settings of a forecast beyond counts and group size: the training run that it is for."""
+"""Settings of a forecast beyond counts and group size: the training run that it is for."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from difficulty.settings.setting import Setting
+
+Redraw = Literal["fresh", "resamples", "all"]
+LengthPenaltyName = Literal["soft_overlong"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ForecastSpec:
     """For which trainer, and under which reward. Null: the trainer's default, or not asked for."""
 
-    trainer: str | None = None
-    train_groups: int | None = None
-    """Usable groups that a step trains on."""
-    gen_groups: int | None = None
-    """Groups in a generation batch."""
-    max_rounds: int | None = None
-    """Generation batches that a step looks at."""
-    steps: int | None = None
-    redraw: str | None = None
-    """Which batches of a step hold the same questions: ``fresh``, ``resamples`` or ``all``."""
-    length_penalty: str | None = None
-    """``soft_overlong``, or null for none."""
-    max_length: int | None = None
-    """Tokens of the longest answer, L."""
-    buffer: int | None = None
-    """Tokens before it over which the penalty rises, N."""
-    penalty_weight: float | None = None
-    """What the penalty is multiplied with in the sum."""
-    spread: float | None = None
+    trainer: Annotated[
+        str | None,
+        Setting(
+            "Say whether this trainer's steps fill: ms-swift, ms-swift-ray, verl, verl-v1, "
+            "nemo-rl, skyrl, open-instruct, trl, openrlhf, slime, areal, prime-rl; none takes it "
+            "back.",
+            metavar="NAME",
+            takes_back="none",
+        ),
+    ] = None
+    train_groups: Annotated[
+        int | None, Setting("Usable groups a step trains on.", unset="96; verl 512", least=1)
+    ] = None
+    gen_groups: Annotated[
+        int | None,
+        Setting("Groups in a generation batch.", unset="as trained on; verl three times", least=1),
+    ] = None
+    max_rounds: Annotated[
+        int | None,
+        Setting("Generation batches that a step looks at.", unset="the trainer's own"),
+    ] = None
+    steps: Annotated[int | None, Setting("Steps of the run.", unset="100", least=1)] = None
+    redraw: Annotated[
+        Redraw | None,
+        Setting(
+            "Which batches of a step hold the same questions: none, all but the first, or all.",
+            unset="ms-swift resamples, else fresh",
+        ),
+    ] = None
+    length_penalty: Annotated[
+        LengthPenaltyName | None,
+        Setting(
+            "On top of correctness, as the trainer has it; none takes it back.",
+            label="length penalty",
+            takes_back="none",
+        ),
+    ] = None
+    max_length: Annotated[
+        int | None, Setting("Tokens of the longest answer, for the length penalty.")
+    ] = None
+    buffer: Annotated[
+        int | None, Setting("Tokens before --max-length over which the penalty grows.")
+    ] = None
+    penalty_weight: Annotated[
+        float | None, Setting("Weight of the penalty in the reward.", unset="1.0")
+    ] = None
+    spread: Annotated[
+        float | None,
+        Setting(
+            "Also say how many groups have rewards with a smaller deviation than this.",
+            above=0,
+            below=math.inf,
+            advice="Use a number above 0",
+        ),
+    ] = None
     """Standard deviation of a group's rewards below which it is said to teach nothing."""
 
 

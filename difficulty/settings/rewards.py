@@ -13,10 +13,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from difficulty.errors import SettingsError
 from difficulty.settings.reward_code import code_hash
+from difficulty.settings.setting import Setting, check_section
+from difficulty.settings.stated import Stated
 
 BUILTIN = "builtin"
 PASS_THRESHOLD = 1.0
@@ -25,7 +27,6 @@ DEADLINE_S = 60.0
 """Seconds that one call of a reward function may take, unless the user says otherwise."""
 ROUNDING = 1e-6
 """Trainers hold rewards in single precision: 0.7 of a tensor is a little less than 0.7."""
-COMPLETION_FORMS = ("messages", "text")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +37,9 @@ class RewardSpec:
     """Absolute path of the Python file, or ``builtin``. Not compared: what it holds is."""
     name: str
     """Name of the function in it."""
-    weight: float = 1.0
+    weight: Annotated[
+        float, Setting("Weight of each --reward in turn.", option="--reward-weight", unset="1 each")
+    ] = 1.0
     """What its value is multiplied with in the sum."""
     sha256: str = ""
     """Hash of its code; filled in when the settings of a run are made or read."""
@@ -48,15 +51,34 @@ class GradingSpec:
 
     grader: str
     """Version of the built-in grader."""
-    rewards: tuple[RewardSpec, ...] | None = None
+    rewards: Annotated[
+        tuple[RewardSpec, ...] | None,
+        Setting(
+            "Your reward function, as for TRL or verl; builtin is ours. Repeat for a sum.",
+            option="--reward",
+            metavar="FILE.py:NAME",
+        ),
+    ] = None
     """The parts of the user's own reward; null: the built-in grader alone."""
-    pass_threshold: float | None = None
-    """Reward from which on an answer is correct; only with ``rewards``."""
-    reward_deadline: float | None = None
-    """Seconds that one call of a reward function may take; only with ``rewards``."""
-    reward_completions: str | None = None
-    """What TRL-style functions get: ``messages`` or ``text``. Null: what TRL would give them,
-    messages of a chat and text of a plain run."""
+    pass_threshold: Annotated[
+        float | None, Setting("Reward that counts as correct.", unset=f"{PASS_THRESHOLD}")
+    ] = None
+    """Only with ``rewards``, as the next two."""
+    reward_deadline: Annotated[
+        float | None,
+        Setting(
+            "Seconds that a call may take.",
+            unset=f"{DEADLINE_S:g}",
+            above=0,
+            below=math.inf,
+            advice="Give seconds, as 60",
+        ),
+    ] = None
+    reward_completions: Annotated[
+        Literal["messages", "text"] | None,
+        Setting("What functions of TRL's signature get.", unset="messages of a chat"),
+    ] = None
+    """Null: what TRL would give them, messages of a chat and text of a plain run."""
 
 
 def parse_rewards(texts: Sequence[str], weights: Sequence[float]) -> tuple[RewardSpec, ...]:
@@ -127,7 +149,7 @@ def uses_builtin(grading: GradingSpec) -> bool:
     return grading.rewards is None or any(map(is_builtin, grading.rewards))
 
 
-def check_grading(grading: GradingSpec, concurrency: int | None) -> None:
+def check_grading(grading: GradingSpec) -> None:
     """Raise ``SettingsError`` for settings of a reward that cannot work or have no reward."""
     for key in ("pass_threshold", "reward_deadline", "reward_completions"):
         value = getattr(grading, key)
@@ -140,16 +162,7 @@ def check_grading(grading: GradingSpec, concurrency: int | None) -> None:
         check_rewards(grading.rewards)
     if grading.pass_threshold is not None and not math.isfinite(grading.pass_threshold):
         raise SettingsError(f"pass-threshold is no number: {grading.pass_threshold}. Use 1.0, say")
-    deadline = grading.reward_deadline
-    if deadline is not None and not 0 < deadline < math.inf:
-        raise SettingsError(f"reward-deadline is out of range: {deadline}. Give seconds, as 60")
-    form = grading.reward_completions
-    if form is not None and form not in COMPLETION_FORMS:
-        raise SettingsError(f"unknown reward-completions: {form!r}. Choose messages or text")
-    if concurrency is not None and concurrency < 1:
-        raise SettingsError(
-            f"reward-concurrency is too small: {concurrency}. Use --reward-concurrency 1 or more"
-        )
+    check_section(grading)
 
 
 def threshold_of(grading: GradingSpec) -> float:
@@ -174,8 +187,8 @@ def compared(grading: GradingSpec) -> dict[str, Any]:
     }
 
 
-def settled(stated: dict[str, Any], old: GradingSpec | None) -> dict[str, Any]:
-    """What the user stated of a reward, with the code as it is now and nothing left to a default.
+def settled(stated: Stated[GradingSpec], old: GradingSpec) -> GradingSpec:
+    """``old`` with what was stated, the reward's code as it is now and nothing left to a default.
 
     The built-in grader alone, without a weight, is no reward of the user's own: it takes back what
     was stated of one before.
@@ -183,16 +196,17 @@ def settled(stated: dict[str, Any], old: GradingSpec | None) -> dict[str, Any]:
     Raises:
         SettingsError: a file that is missing or no Python.
     """
-    rewards = stated.get("rewards", None if old is None else old.rewards)
-    if not rewards or rewards == (RewardSpec(file=BUILTIN, name=BUILTIN),):
-        nothing = dict.fromkeys(("pass_threshold", "reward_deadline", "reward_completions"))
-        return {**nothing, **stated, "rewards": None}
-    defaults = {
-        key: default
-        for key, default in (("pass_threshold", PASS_THRESHOLD), ("reward_deadline", DEADLINE_S))
-        if old is None or getattr(old, key) is None
-    }
-    return {**defaults, **stated, "rewards": tuple(map(with_code, rewards))}
+    grading = stated.over(old)
+    if not grading.rewards or grading.rewards == (RewardSpec(file=BUILTIN, name=BUILTIN),):
+        stated_alone = stated.over(GradingSpec(grader=old.grader))
+        return dataclasses.replace(stated_alone, rewards=None)
+    deadline = grading.reward_deadline
+    return dataclasses.replace(
+        grading,
+        rewards=tuple(map(with_code, grading.rewards)),
+        pass_threshold=threshold_of(grading),
+        reward_deadline=DEADLINE_S if deadline is None else deadline,
+    )
 
 
 def with_code(reward: RewardSpec) -> RewardSpec:

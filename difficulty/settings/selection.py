@@ -6,70 +6,223 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Annotated, Literal, get_args
 
 from difficulty.errors import SettingsError
 from difficulty.levels import LEVELS, parse_keep
+from difficulty.settings.setting import Setting, check_section
 
-ORDERINGS = ("easy-to-hard", "hard-to-easy", "shuffled", "mix", "gaussian")
+Order = Literal["easy-to-hard", "hard-to-easy", "shuffled", "mix", "gaussian"]
+ORDERINGS: tuple[Order, ...] = get_args(Order)
 BATCH_SIZE = 64
 """Questions a batch of the order ``mix`` unless the user says otherwise."""
 GAUSSIAN_MEAN = "0.8-0.2"
 GAUSSIAN_WIDTH = 0.2
-CONTROLS = ("random", "none")
 CARRY_WORDS = CARRY_ALL, CARRY_NONE = "all", "none"
 SHARD_ROWS = 500_000
 """Rows of a file of the export unless the user says otherwise."""
+
+
+def parse_band(text: str) -> tuple[float, float]:
+    """``"0.2-0.8"`` -> (0.2, 0.8).
+
+    Raises:
+        SettingsError: not two numbers in 0..1 with low <= high.
+    """
+    low, _, high = text.partition("-")
+    try:
+        band = float(low), float(high)
+    except ValueError:
+        band = (1.0, 0.0)
+    if not 0 <= band[0] <= band[1] <= 1:
+        raise SettingsError(
+            f"pass-rate band cannot be read: {text!r}. Write LOW-HIGH, as in 0.2-0.8"
+        )
+    return band
+
+
+def parse_quota(text: str) -> tuple[str, int]:
+    """``"medqa=100"`` -> ("medqa", 100).
+
+    Raises:
+        SettingsError: no ``=``, or not a whole number of at least 0.
+    """
+    source, _, number = text.rpartition("=")
+    if not source or not number.isdecimal():
+        raise SettingsError(f"quota cannot be read: {text!r}. Write SOURCE=N, as in medqa=100")
+    return source, int(number)
+
+
+def _check_file(name: str) -> None:
+    if not name.strip():
+        raise SettingsError(f"against names no file: {name!r}. Write --against FILE")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SelectionSpec:
     """Which questions are kept, and in what order."""
 
-    keep: str = "L2-L5"
-    pass_rate: str | None = None
-    """``LOW-HIGH``: keep by pass rate (both ends included) on top of the levels."""
-    above_chance: float | None = None
-    """Least posterior probability that the pass rate beats guessing among the question's options
-    (uniform prior on the pass rate); questions without options pass. Null: no such rule."""
-    max_collapse: float | None = None
+    keep: Annotated[
+        str, Setting("Levels to keep, as L2-L5 or L1,L3.", metavar="LEVELS", check=parse_keep)
+    ] = "L2-L5"
+    pass_rate: Annotated[
+        str | None,
+        Setting("Keep this band of pass rates only.", metavar="LOW-HIGH", check=parse_band),
+    ] = None
+    """Both ends included, on top of the levels."""
+    above_chance: Annotated[
+        float | None,
+        Setting(
+            "Keep a question with options only if its pass rate beats guessing with at least this "
+            "probability, as 0.9 (uniform prior). Off by default: with k = 5 and 4 options 0.9 "
+            "drops all of L4 and L5; but a pure guesser on 4 options lands in L2-L5 76 % of the "
+            "time.",
+            metavar="P",
+            above=0,
+            below=1,
+            advice="Use a probability, as 0.9",
+        ),
+    ] = None
+    """Least posterior probability; questions without options pass. Null: no such rule."""
+    max_collapse: Annotated[
+        float | None,
+        Setting(
+            "Drop questions whose groups collapse with more than this.",
+            metavar="P",
+            above=0,
+            most=1,
+            advice="Use a probability, as 0.5",
+        ),
+    ] = None
     """Greatest collapse probability at ``group_size``. Null: no such rule."""
-    against: tuple[str, ...] | None = None
-    """Evaluation sets (files): questions that overlap one are dropped. Null: none."""
-    drop_near_duplicates: bool | None = None
-    """True: of near duplicates with the same gold one is kept. Null: they are only listed."""
-    quotas: tuple[str, ...] = ()
-    """``SOURCE=N``: at most N questions of a source."""
-    max_questions: int | None = None
-    order: str = "easy-to-hard"
-    mix: str | None = None
-    """``NAME=SHARE,...`` of levels or of sources: what each batch of the order ``mix`` holds."""
-    batch_size: int | None = None
-    """Questions a batch for the order ``mix``; null: ``BATCH_SIZE``."""
-    gaussian_mean: str | None = None
-    """``START-END``: pass rate favoured at the start and at the end; null: ``GAUSSIAN_MEAN``."""
-    gaussian_width: float | None = None
-    """Standard deviation of the weights over the pass rate; null: ``GAUSSIAN_WIDTH``."""
-    seed: int = 0
-    group_size: int = 8
-    """Answers a question in training (G): the collapse probability is for this size."""
+    against: Annotated[
+        tuple[str, ...] | None,
+        Setting(
+            "Drop questions that this evaluation set asks too (see overlaps.parquet); repeat.",
+            metavar="FILE",
+            check=_check_file,
+        ),
+    ] = None
+    drop_near_duplicates: Annotated[
+        bool | None,
+        Setting(
+            "Of near duplicates with one gold keep one. They are always listed in "
+            "near_duplicates.parquet.",
+            option="--drop-near-duplicates/--keep-near-duplicates",
+            unset="keep",
+        ),
+    ] = None
+    quotas: Annotated[
+        tuple[str, ...],
+        Setting(
+            "At most N of a source; repeat for more.",
+            option="--quota",
+            metavar="SOURCE=N",
+            check=parse_quota,
+        ),
+    ] = ()
+    max_questions: Annotated[
+        int | None, Setting("At most so many questions.", least=1, advice="Keep at least 1")
+    ] = None
+    order: Annotated[Order, Setting("Order of the kept questions.", group="Order")] = "easy-to-hard"
+    mix: Annotated[
+        str | None,
+        Setting(
+            "Each batch holds these shares of levels or of sources, as L2=0.2,L3=0.3,L4=0.5.",
+            group="Order",
+            metavar="NAME=SHARE,...",
+        ),
+    ] = None
+    batch_size: Annotated[
+        int | None,
+        Setting("Questions a batch of the mix.", group="Order", unset=f"{BATCH_SIZE}"),
+    ] = None
+    gaussian_mean: Annotated[
+        str | None,
+        Setting(
+            "Pass rate that --order gaussian favours first and last.",
+            group="Order",
+            metavar="START-END",
+            unset=GAUSSIAN_MEAN,
+        ),
+    ] = None
+    gaussian_width: Annotated[
+        float | None,
+        Setting(
+            "How widely it does so: standard deviation over the pass rate.",
+            group="Order",
+            unset=f"{GAUSSIAN_WIDTH}",
+        ),
+    ] = None
+    seed: Annotated[int, Setting("Seed of shuffles, caps and draws.", group="Order")] = 0
+    group_size: Annotated[
+        int,
+        Setting(
+            "Answers a question in training, G.",
+            group="Forecast",
+            label="group size",
+            least=2,
+            advice="GRPO compares answers inside a group: use at least --group-size 2",
+        ),
+    ] = 8
+    """The collapse probability is for this size."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExportSpec:
     """For which trainers files are written, and how the kept questions are laid out in them."""
 
-    trainers: tuple[str, ...] = ("trl", "verl", "ms-swift")
-    holdout: float | None = None
-    """Share of the kept questions that goes into heldout files instead; null: none."""
-    control: str | None = None
-    """``random``: a second export of as many questions a source, drawn from everything profiled."""
-    copies: bool | None = None
-    """True: a question stands in the files as often as in the dataset. Null: once."""
-    shard_rows: int | None = None
-    """Rows of a file; null: ``SHARD_ROWS``."""
-    carry: tuple[str, ...] | None = None
-    """Columns of the dataset that the files hold under their own name; ``all`` or ``none`` alone.
-    Null: all if the run is graded by a reward of the user's own, else none."""
+    trainers: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Trainers to write files for, by comma: trl, verl, ms-swift, openrlhf, verifiers, "
+            "areal, skyrl, nemo-rl, rllm, slime, open-instruct, plain.",
+            option="--to",
+            metavar="TRAINERS",
+        ),
+    ] = ("trl", "verl", "ms-swift")
+    holdout: Annotated[
+        float | None,
+        Setting(
+            "Hold out this share of the kept questions, alike from every level, as 0.02; 0: none.",
+            metavar="SHARE",
+            least=0,
+            below=1,
+            advice="Use a share, as 0.02",
+        ),
+    ] = None
+    """They go into heldout files instead."""
+    control: Annotated[
+        Literal["random", "none"] | None,
+        Setting(
+            "random: beside TRAINER also write TRAINER-control, as many questions of each source "
+            "drawn from everything profiled; none: no longer.",
+        ),
+    ] = None
+    copies: Annotated[
+        bool | None,
+        Setting(
+            "Repeat a question as often as it stands in the dataset.",
+            option="--copies/--no-copies",
+            unset="no",
+        ),
+    ] = None
+    shard_rows: Annotated[
+        int | None,
+        Setting(
+            "Rows of a training file.", unset=f"{SHARD_ROWS}", least=1, advice="Use 100000, say"
+        ),
+    ] = None
+    carry: Annotated[
+        tuple[str, ...] | None,
+        Setting(
+            "Write this column of the dataset into the files, for your reward; repeat, or all, or "
+            "none.",
+            metavar="COLUMN",
+            unset="all with --reward, else none",
+        ),
+    ] = None
+    """Under its own name; ``all`` or ``none`` stand alone."""
 
 
 def check_selection(selection: SelectionSpec) -> None:
@@ -78,21 +231,8 @@ def check_selection(selection: SelectionSpec) -> None:
     Raises:
         SettingsError: names the setting, what was found and what to write.
     """
-    if selection.order not in ORDERINGS:
-        raise SettingsError(
-            f"unknown order: {selection.order!r}. Choose one of {', '.join(ORDERINGS)}"
-        )
-    if selection.max_questions is not None and selection.max_questions < 1:
-        raise SettingsError(
-            f"max-questions is too small: {selection.max_questions}. Keep at least 1"
-        )
-    chance = selection.above_chance
-    if chance is not None and not 0 < chance < 1:
-        raise SettingsError(f"above-chance is out of range: {chance}. Use a probability, as 0.9")
+    check_section(selection)
     _check_max_collapse(selection)
-    for file in selection.against or ():
-        if not file.strip():
-            raise SettingsError(f"against names no file: {file!r}. Write --against FILE")
     if selection.order == "mix":
         _check_mix(selection)
     if selection.order == "gaussian":
@@ -105,13 +245,8 @@ def check_selection(selection: SelectionSpec) -> None:
 
 
 def _check_max_collapse(selection: SelectionSpec) -> None:
-    most = selection.max_collapse
-    if most is None:
-        return
-    least = 2.0 ** (1 - selection.group_size)
-    if not 0 < most <= 1:
-        raise SettingsError(f"max-collapse is out of range: {most}. Use a probability, as 0.5")
-    if most < least:
+    most, least = selection.max_collapse, 2.0 ** (1 - selection.group_size)
+    if most is not None and most < least:
         raise SettingsError(
             f"max-collapse {most} can keep nothing: groups of {selection.group_size} collapse "
             f"with probability {least:.3g} at the very least. Use a larger one"
@@ -145,14 +280,7 @@ def check_export(export: ExportSpec) -> None:
     Raises:
         SettingsError: names the setting, what was found and what to write.
     """
-    if export.holdout is not None and not 0 <= export.holdout < 1:
-        raise SettingsError(f"holdout is out of range: {export.holdout}. Use a share, as 0.02")
-    if export.shard_rows is not None and export.shard_rows < 1:
-        raise SettingsError(f"shard-rows is too small: {export.shard_rows}. Use 100000, say")
-    if export.control is not None and export.control not in CONTROLS:
-        raise SettingsError(
-            f"unknown control: {export.control!r}. Choose one of {', '.join(CONTROLS)}"
-        )
+    check_section(export)
     word = next((name for name in export.carry or () if name in CARRY_WORDS), None)
     if word is not None and len(export.carry or ()) > 1:
         raise SettingsError(f"carry {word} goes alone: found {', '.join(export.carry or ())}")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-import types
 import typing
-from typing import Any
+from typing import Any, Literal
 
 from difficulty.errors import SettingsError
-from difficulty.settings import run as run_spec
-from difficulty.settings.run import RunSpec
+from difficulty.settings.changes import Changes
+from difficulty.settings.run import RunSpec, section_as_dict
+from difficulty.settings.setting import without_none
+from difficulty.settings.stated import Stated
 
 
 def to_toml(spec: RunSpec) -> str:
@@ -18,7 +19,7 @@ def to_toml(spec: RunSpec) -> str:
     import tomli_w
 
     return tomli_w.dumps(
-        {f.name: run_spec.section_as_dict(getattr(spec, f.name)) for f in dataclasses.fields(spec)}
+        {f.name: section_as_dict(getattr(spec, f.name)) for f in dataclasses.fields(spec)}
     )
 
 
@@ -47,6 +48,26 @@ def from_toml(text: str, *, name: str) -> RunSpec:
         key: section_from_dict(hints[key], value, name=name) for key, value in tables.items()
     }
     return RunSpec(**sections)
+
+
+def changes_from_tables(tables: dict[str, Any], *, name: str) -> Changes:
+    """What a file with some settings states, in sections as in ``run.toml``.
+
+    Raises:
+        SettingsError: an unknown section or key, or a value of another type.
+    """
+    hints = typing.get_type_hints(RunSpec)
+    unknown = [key for key in tables if key not in hints]
+    if unknown:
+        raise SettingsError(
+            f"{name} has an unknown section: {unknown[0]}. Known: {', '.join(hints)}"
+        )
+    return Changes(
+        **{
+            key: Stated(hints[key], typed_values(hints[key], table, name=name))
+            for key, table in tables.items()
+        }
+    )
 
 
 def section_from_dict(section_type: Any, values: dict[str, Any], *, name: str) -> Any:
@@ -85,8 +106,9 @@ def typed_values(section_type: Any, values: dict[str, Any], *, name: str) -> dic
 
 
 def _typed(hint: Any, value: Any, name: str) -> Any:
-    if isinstance(hint, types.UnionType):
-        hint = next(part for part in typing.get_args(hint) if part is not type(None))
+    hint = without_none(hint)
+    if typing.get_origin(hint) is Literal:
+        hint = str  # which one is for the check of the settings to say
     if typing.get_origin(hint) is tuple and isinstance(value, list):
         return tuple(_typed(typing.get_args(hint)[0], item, name) for item in value)
     if dataclasses.is_dataclass(hint) and isinstance(value, dict):

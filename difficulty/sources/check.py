@@ -11,7 +11,8 @@ from difficulty.errors import InputError
 from difficulty.grading.normalize import plain
 from difficulty.grading.read.options import option_key
 from difficulty.schema import Question
-from difficulty.settings.run import SourceSpec, check_source
+from difficulty.settings.setting import check_section
+from difficulty.settings.source import SourceSpec
 from difficulty.sources.columns import ColumnMap
 from difficulty.sources.dataset import RawRow, find_dataset
 from difficulty.sources.families import columns_of_family
@@ -20,7 +21,7 @@ from difficulty.sources.load import PEEK_ROWS, columns_of, gold_key, read_all
 ROWS_SHOWN = 20
 
 
-def check_dataset(dataset: str, source: dict[str, Any], *, template: str) -> dict[str, Any]:
+def check_dataset(source: SourceSpec, *, template: str) -> dict[str, Any]:
     """Counts of questions by kind and source, rows set aside with reasons, and one prompt.
 
     ``questions`` is what a run would have: rows that ask the same are one, and all rows of the
@@ -32,16 +33,15 @@ def check_dataset(dataset: str, source: dict[str, Any], *, template: str) -> dic
     Raises:
         InputError: the dataset is missing or empty, or a needed column is not there.
     """
-    found = find_dataset(dataset, split=source.get("split"))
-    spec = SourceSpec(dataset=dataset, sha256=found.sha256, **source)
-    check_source(spec)
+    check_section(source)
+    found = find_dataset(source.dataset, split=source.split)
     reasons: Counter[str] = Counter()
     aside: list[dict[str, Any]] = []
     example: Question | None = None
     first: list[RawRow] = []
     asked: dict[str, _Asked] = {}
     rows = 0
-    for row, item in read_all(found, spec):
+    for row, item in read_all(found, source):
         rows += 1
         if rows <= PEEK_ROWS:
             first.append(row)
@@ -63,7 +63,7 @@ def check_dataset(dataset: str, source: dict[str, Any], *, template: str) -> dic
         ]
         aside = sorted(aside, key=lambda each: each["row"])[:ROWS_SHOWN]
     return {
-        "dataset": dataset,
+        "dataset": source.dataset,
         "rows": rows,
         "questions": len(usable),
         "kinds": dict(Counter(each.kind for each in usable).most_common()),
@@ -74,7 +74,7 @@ def check_dataset(dataset: str, source: dict[str, Any], *, template: str) -> dic
         "sources": dict(Counter(each.source for each in usable).most_common()),
         "set_aside": dict(reasons.most_common()),
         "first_set_aside": aside,
-        "example": example and _example(example, columns_of(first, spec), template),
+        "example": example and _example(example, columns_of(first, source), template),
     }
 
 

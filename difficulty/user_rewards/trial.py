@@ -13,9 +13,17 @@ from difficulty import prompts
 from difficulty.errors import SettingsError
 from difficulty.grading import GRADER_VERSION, grade
 from difficulty.schema import Completion, Grade, Question
-from difficulty.settings import rewards as reward_spec
-from difficulty.settings.rewards import GradingSpec, is_builtin, reward_names
-from difficulty.settings.run import RunSpec, SamplingSpec, SourceSpec
+from difficulty.settings.rewards import (
+    GradingSpec,
+    check_grading,
+    is_builtin,
+    reward_names,
+    settled,
+    uses_builtin,
+)
+from difficulty.settings.run import RunSpec, SamplingSpec, ServerSpec, SourceSpec
+from difficulty.settings.setting import check_section
+from difficulty.settings.stated import Stated
 from difficulty.sources.dataset import find_dataset
 from difficulty.sources.load import read_all
 from difficulty.user_rewards.pool import RewardPool
@@ -39,20 +47,20 @@ def check_load(spec: RunSpec) -> None:
             pool.load()
 
 
-def grading_for_trial(stated: dict[str, Any], concurrency: int | None) -> GradingSpec | None:
+def grading_for_trial(stated: Stated[GradingSpec], server: ServerSpec) -> GradingSpec | None:
     """The grading settings that a new run with these options would have; null without a reward.
 
     Raises:
         SettingsError: settings that cannot work, or a file that is missing or no Python.
     """
-    grading = GradingSpec(**reward_spec.settled(stated, None), grader=GRADER_VERSION)
-    reward_spec.check_grading(grading, concurrency)
+    grading = settled(stated, GradingSpec(grader=GRADER_VERSION))
+    check_grading(grading)
+    check_section(server)
     return None if grading.rewards is None else grading
 
 
 def try_rewards(
-    dataset: str,
-    source: dict[str, Any],
+    source: SourceSpec,
     grading: GradingSpec,
     *,
     template: str,
@@ -68,9 +76,8 @@ def try_rewards(
         InputError: the dataset cannot be read.
         SettingsError: a function cannot be loaded.
     """
-    spec = SourceSpec(dataset=dataset, sha256="", **source)
-    found = find_dataset(dataset, split=spec.split)
-    questions = (item for _, item in read_all(found, spec) if isinstance(item, Question))
+    found = find_dataset(source.dataset, split=source.split)
+    questions = (item for _, item in read_all(found, source) if isinstance(item, Question))
     pairs = [
         (number, question, name, completion)
         for number, question in enumerate(itertools.islice(questions, QUESTIONS))
@@ -136,7 +143,7 @@ def _replies(question: Question, template: str) -> Iterator[tuple[str, Completio
 def _trial(
     grading: GradingSpec, question: Question, completion: Completion, own: list[Part]
 ) -> dict[str, Any]:
-    verdict = grade(question, completion) if reward_spec.uses_builtin(grading) else None
+    verdict = grade(question, completion) if uses_builtin(grading) else None
     builtin = None if verdict is None else part_of(verdict)
     combined = combine(grading, own, builtin)
     found: Grade = grade_of(completion, grading, combined, verdict)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from difficulty import store
+from difficulty import __version__, store
 from difficulty.settings.run import ServerSpec
 from difficulty.sources import load_questions
 from tests.conftest import ROOT, make_spec, sum_answer
@@ -15,12 +15,18 @@ COMMANDS = (
     "profile", "sample", "grade", "bucket", "select", "forecast", "export", "report", "check",
     "merge", "audit-grader", "doctor",
 )  # fmt: skip
+HEADINGS = {
+    "profile": (
+        "Dataset", "Prompt", "Sampling", "Servers", "Reward", "Selection", "Forecast", "Export",
+    ),
+    "select": ("Selection", "Order", "Forecast"),
+}  # fmt: skip
 SPECIALIST = [636, 216, 180, 223, 294, 2164]
 """Questions by right answers of five, published for the specialist-exam set."""
 
 
-def difficulty(*arguments, **more):
-    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
+def difficulty(*arguments, columns=200, variables=None, **more):
+    environment = {**os.environ, "COLUMNS": str(columns), "NO_COLOR": "1", **(variables or {})}
     return subprocess.run(
         [sys.executable, "-m", "difficulty.cli", *map(str, arguments)],
         capture_output=True, text=True, check=False, env=environment, **more,
@@ -34,6 +40,42 @@ def one_line(done, code=1):
     assert done.stdout == ""
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     return line
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_cuts_no_option_and_no_value_in_a_terminal_of_80_columns(command):
+    text = difficulty(command, "-h", columns=80).stdout
+    assert "…" not in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+    for heading in HEADINGS.get(command, ()):
+        assert f"─ {heading} ─" in text
+
+
+def test_help_shows_the_values_that_are_allowed():
+    text = difficulty("select", "-h").stdout
+    assert "easy-to-hard|hard-to-easy|shuffled|mix|gaussian" in text
+    text = difficulty("forecast", "-h").stdout
+    assert "fresh|resamples|all" in text
+    assert "soft_overlong|none" in text
+
+
+def test_the_version_the_exit_codes_and_completion_are_in_the_help():
+    assert difficulty("--version").stdout == f"difficulty {__version__}\n"
+    text = difficulty("-h").stdout
+    assert all(f"{code} " in text.split("Exit codes:")[1] for code in (0, 1, 2, 130))
+    assert "--show-completion" in text
+    typed = {
+        "_DIFFICULTY_COMPLETE": "complete_bash", "COMP_WORDS": "difficulty sel", "COMP_CWORD": "1",
+    }  # fmt: skip
+    assert difficulty(variables=typed).stdout.split() == ["select"]
+
+
+def test_a_wrong_command_is_one_line_that_names_the_help():
+    done = difficulty("profile", "x.jsonl", "--model", "m", "--k", "many")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: invalid value for '--k': ")
+    assert done.stderr.endswith(". See difficulty profile --help\n")
+    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("command", COMMANDS)

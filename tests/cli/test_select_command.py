@@ -11,7 +11,7 @@ from difficulty.report.story import find_question, own_id, tell_story
 from difficulty.sampling.scripted import Script, scripted_server
 from difficulty.schema import Question, Selection
 from tests.cli.test_cli import difficulty, one_line
-from tests.conftest import make_question, sum_answer
+from tests.conftest import make_question, sum_answer, with_change
 
 EVIL = "[bold red]evil[/] \x1b[31mred \u202eback"
 
@@ -196,10 +196,9 @@ def test_markup_of_a_dataset_is_shown_and_not_obeyed(tmp_path):
 
 def test_a_story_of_other_rules_than_the_runs_is_refused(run):
     from difficulty.errors import RunError
-    from difficulty.run.change import change_run
 
     folder = store.RunFolder(run)
-    spec = change_run(folder, {"selection": {"keep": "L2-L5"}})
+    spec = with_change(folder, {"selection": {"keep": "L2-L5"}})
     with pytest.raises(RunError, match="was made by other rules. Run difficulty select"):
         tell_story(folder, spec, "a")
 

@@ -12,14 +12,14 @@ from difficulty.errors import SettingsError
 from difficulty.export import TRAINERS
 from difficulty.export.carried import Carried, find_carried, full_row, full_schema, left_out_of
 from difficulty.run import stages
-from difficulty.run.change import change_run, find_run_dataset, plan_run, save_run
+from difficulty.run.change import find_run_dataset, plan_run, save_run
 from difficulty.schema import Grade
 from difficulty.settings.rewards import parse_rewards
 from difficulty.user_rewards.call import arguments
 from difficulty.user_rewards.function import Loaded
 from difficulty.user_rewards.request import request_of
 from difficulty.user_rewards.setup import Setup
-from tests.conftest import make_question, sum_answer
+from tests.conftest import make_changes, make_question, sum_answer, with_change
 
 REWARDS = """
 def as_trl(completions, answer, tests, weight, level_of, **columns):
@@ -65,7 +65,11 @@ def begin(tmp_path, live, serve, write_rows):
         }  # fmt: skip
         dataset = str(write_rows(dataset_rows()))
         spec = plan_run(
-            run, dataset, find_run_dataset(run, dataset, overrides), "scripted", overrides
+            run,
+            dataset,
+            find_run_dataset(run, dataset, make_changes(overrides)),
+            "scripted",
+            make_changes(overrides),
         )
         save_run(run, spec)
         stages.profile(run, spec, live)
@@ -135,11 +139,11 @@ def test_what_cannot_be_carried_is_said_and_names_of_the_files_own_stay_its_own(
 def test_without_a_reward_of_ones_own_columns_are_carried_only_on_request(begin, live):
     run, _ = begin()
     assert not {*OWN} & exported(run, "trl")[0].keys()
-    spec = change_run(run, {"export": {"carry": ("weight", "tests")}})
+    spec = with_change(run, {"export": {"carry": ("weight", "tests")}})
     stages.export(run, spec, live)
     assert {*OWN} & exported(run, "trl")[0].keys() == {"weight", "tests"}
     assert exported(run, "verl")[0]["extra_info"]["weight"] == 2.0
-    stages.export(run, change_run(run, {"export": {"carry": ("none",)}}), live)
+    stages.export(run, with_change(run, {"export": {"carry": ("none",)}}), live)
     assert not {*OWN} & exported(run, "trl")[0].keys()
 
 
@@ -151,7 +155,7 @@ def test_without_a_reward_of_ones_own_columns_are_carried_only_on_request(begin,
 def test_a_column_that_cannot_be_carried_is_one_line(begin, live, names, message):
     run, _ = begin()
     with pytest.raises(SettingsError, match=message):
-        stages.export(run, change_run(run, {"export": {"carry": names}}), live)
+        stages.export(run, with_change(run, {"export": {"carry": names}}), live)
 
 
 @pytest.mark.parametrize("name", TRAINERS)
@@ -178,7 +182,7 @@ def test_every_trainers_file_holds_the_columns_where_its_rewards_look(name):
 
 def test_kinds_of_values_are_joined_over_all_rows(begin, live):
     run, _ = begin()
-    found = find_carried(run, change_run(run, {"export": {"carry": ("all",)}}))
+    found = find_carried(run, with_change(run, {"export": {"carry": ("all",)}}))
     assert found.types["weight"] == pa.float64()
     assert found.types["level_of"] == pa.string()
     assert found.types["tests"] == pa.list_(pa.struct([("in", pa.string())]))

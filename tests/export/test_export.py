@@ -15,12 +15,11 @@ from difficulty.export import TRAINERS, find_trainer
 from difficulty.export.readme import readme
 from difficulty.grading.key import grading_key, question_from_key
 from difficulty.run import stages
-from difficulty.run.change import change_run
 from difficulty.settings.rewards import GradingSpec, RewardSpec
 from difficulty.settings.run import SelectionSpec, ServerSpec
 from difficulty.trainers.row import TrainingRow
 from tests.cli.test_cli import difficulty, one_line
-from tests.conftest import make_question, make_spec
+from tests.conftest import make_question, make_spec, with_change
 
 CARRIED = {
     "question_id",
@@ -236,7 +235,7 @@ def written(sums, tmp_path, live, serve):
     stages.profile(run, spec, live)
 
     def export(*names):
-        stages.export(run, change_run(run, {"export": {"trainers": names}}), live)
+        stages.export(run, with_change(run, {"export": {"trainers": names}}), live)
         return run.exports
 
     return export
@@ -363,7 +362,7 @@ def test_files_of_an_earlier_selection_are_made_again_also_of_trainers_not_named
     exports = written("trl", "verl")
     written("plain")
     run = store.RunFolder(exports.parent)
-    stages.refresh(run, change_run(run, {"selection": {"group_size": 16}}), live, "forecast")
+    stages.refresh(run, with_change(run, {"selection": {"group_size": 16}}), live, "forecast")
     names = ("trl", "verl", "plain")
     stamps = [store.read_stamp(exports / name / "train-00000.parquet") for name in names]
     assert {stamp.settings["selection.group_size"] for stamp in stamps} == {16}
@@ -379,7 +378,7 @@ def test_files_of_an_earlier_selection_are_made_again_also_of_trainers_not_named
 def test_an_export_of_another_selection_goes_with_all_that_was_made_from_it(written, live):
     exports = written("areal")
     run = store.RunFolder(exports.parent)
-    spec = change_run(run, {"selection": {"pass_rate": "0.01-0.02"}})
+    spec = with_change(run, {"selection": {"pass_rate": "0.01-0.02"}})
     stages.refresh(run, spec, live, "select")
     assert list((exports / "areal").iterdir()) == []
 

@@ -16,11 +16,10 @@ from difficulty.export.card import safe
 from difficulty.export.push import push_export
 from difficulty.export.split import heldout_places
 from difficulty.run import stages
-from difficulty.run.change import change_run
 from difficulty.schema import Question, Selection
 from difficulty.settings.run import SelectionSpec, ServerSpec
 from tests.cli.test_cli import difficulty, one_line
-from tests.conftest import make_spec, sum_answer
+from tests.conftest import make_spec, sum_answer, with_change
 
 
 @pytest.fixture
@@ -44,7 +43,7 @@ def exported(write_rows, tmp_path, live, serve):
         stage.run(run, spec, live)
 
     def export(trainer="trl", **values):
-        changed = change_run(run, {"export": {"trainers": (trainer,), **values}})
+        changed = with_change(run, {"export": {"trainers": (trainer,), **values}})
         stages.export(run, changed, live)
         return run
 
@@ -152,7 +151,7 @@ def test_a_control_has_no_question_of_an_evaluation_set(exported, tmp_path, live
     held.write_text(
         "".join(json.dumps({"question": prompts[key]}) + "\n" for key in ids(control)[:5])
     )
-    spec = change_run(run, {"selection": {"against": (str(held),)}})
+    spec = with_change(run, {"selection": {"against": (str(held),)}})
     stages.refresh(run, spec, live, "select")
     again = ids(rows_of(run.exports / "trl-control"))
     assert again

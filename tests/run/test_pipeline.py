@@ -15,10 +15,10 @@ from difficulty.errors import RunError, SettingsError
 from difficulty.report.page import render
 from difficulty.report.summary import summarize
 from difficulty.run import stages
-from difficulty.run.change import change_run, find_run_dataset, plan_run, save_run
+from difficulty.run.change import find_run_dataset, plan_run, save_run
 from difficulty.schema import Completion, Grade, PassRate, Question, Selection
 from difficulty.settings.run import SelectionSpec, ServerSpec
-from tests.conftest import make_spec, sum_answer
+from tests.conftest import make_changes, make_spec, sum_answer, with_change
 
 TABLES = ("questions", "grades", "profile", "selection")
 
@@ -32,7 +32,7 @@ def finished(sums, tmp_path, live, serve):
         "sampling": {"template": "bare-v1", "max_tokens": 64},
         "server": {"endpoints": (url,)},
     }
-    spec = start_run(run, str(sums), "scripted", overrides)
+    spec = start_run(run, str(sums), "scripted", make_changes(overrides))
     stages.profile(run, spec, live)
     return run, spec, script
 
@@ -111,7 +111,7 @@ def test_a_smaller_k_is_refused_and_a_larger_one_draws_the_rest(finished, sums, 
 def test_another_keep_rule_rebuilds_what_follows_and_leaves_the_samples(finished, live):
     run, _, script = finished
     asked, before = len(script.requests), dates(run)
-    spec = change_run(run, {"selection": {"keep": "L1-L6"}})
+    spec = with_change(run, {"selection": {"keep": "L1-L6"}})
     stages.refresh(run, spec, live, "select")
     assert len(script.requests) == asked
     assert {name for name, date in dates(run).items() if date != before[name]} == {"selection"}
@@ -126,7 +126,7 @@ def test_another_keep_rule_rebuilds_what_follows_and_leaves_the_samples(finished
 def test_another_group_size_changes_the_forecast_and_the_collapse_column(finished, live):
     run, spec, _ = finished
     before = json.loads(run.forecast.read_text())["pool"]["acr"]
-    spec = change_run(run, {"selection": {"group_size": 16}})
+    spec = with_change(run, {"selection": {"group_size": 16}})
     stages.refresh(run, spec, live, "forecast")
     after = json.loads(run.forecast.read_text())
     assert after["group_size"] == 16
@@ -136,7 +136,7 @@ def test_another_group_size_changes_the_forecast_and_the_collapse_column(finishe
 
 def test_the_forecast_of_the_kept_set_is_of_the_questions_that_are_kept(finished, live):
     run, _, _ = finished
-    spec = change_run(run, {"selection": {"pass_rate": "0.4-0.6"}})
+    spec = with_change(run, {"selection": {"pass_rate": "0.4-0.6"}})
     stages.refresh(run, spec, live, "select")
     kept = [row for row in rows(run, "selection", Selection) if row.keep]
     found = json.loads(run.forecast.read_text())["kept"]
@@ -169,7 +169,7 @@ def test_a_plain_run_exports_the_text_that_was_sampled(sums, tmp_path, live, ser
         "selection": {"keep": "L1-L6"},
         "server": {"endpoints": (url,)},
     }
-    stages.profile(run, start_run(run, str(sums), "scripted", overrides), live)
+    stages.profile(run, start_run(run, str(sums), "scripted", make_changes(overrides)), live)
     sent = {body["prompt"] for body in script.requests}
     trl = pq.read_table(run.exports / "trl" / "train-00000.parquet").to_pylist()
     verl = pq.read_table(run.exports / "verl" / "train-00000.parquet").to_pylist()
@@ -208,13 +208,13 @@ def test_a_lower_minimum_gives_levels_to_incomplete_questions(sums, tmp_path, li
     url, script = serve()
     run = store.RunFolder(tmp_path / "run")
     overrides = {"sampling": {"template": "bare-v1", "k": 3}, "server": {"endpoints": (url,)}}
-    stages.profile(run, start_run(run, str(sums), "scripted", overrides), live)
+    stages.profile(run, start_run(run, str(sums), "scripted", make_changes(overrides)), live)
     script.poisoned = "What is 7 +"  # its last two answers never come
     stages.profile(run, start_run(run, str(sums), "scripted", {"sampling": {"k": 5}}), live)
     levels = {row.num_graded: row.level for row in rows(run, "profile", PassRate)}
     assert levels[3] is None
     assert levels[5] is not None
-    stages.refresh(run, change_run(run, {"bucket": {"min_graded": 3}}), live, "bucket")
+    stages.refresh(run, with_change(run, {"bucket": {"min_graded": 3}}), live, "bucket")
     assert all(row.level for row in rows(run, "profile", PassRate))
 
 
@@ -222,7 +222,7 @@ def test_files_of_a_selection_that_is_no_more_are_removed(finished, live):
     run, _, _ = finished
     assert list(run.exports.glob("*/*.parquet"))
     page = run.report.read_text()
-    spec = change_run(run, {"selection": {"pass_rate": "0.01-0.02"}})
+    spec = with_change(run, {"selection": {"pass_rate": "0.01-0.02"}})
     stages.refresh(run, spec, live, "select")
     assert list(run.exports.glob("*/*.parquet")) == []
     assert run.report.read_text() != page
@@ -235,7 +235,7 @@ def test_long_answers_that_are_all_alike_raise_the_alarm(sums, tmp_path, live, s
     url, _ = serve(answer=lambda messages, chooser: text if alike else text + str(chooser.random()))
     run = store.RunFolder(tmp_path / "run")
     overrides = {"sampling": {"template": "bare-v1"}, "server": {"endpoints": (url,)}}
-    spec = start_run(run, str(sums), "scripted", overrides)
+    spec = start_run(run, str(sums), "scripted", make_changes(overrides))
     stages.profile(run, spec, live)
     found = [text for text in summarize(run, spec).warnings if "not independent" in text]
     assert len(found) == alike
@@ -250,7 +250,7 @@ def test_a_run_folder_may_be_called_anything(sums, tmp_path, live, serve):
             "selection": {"keep": "L1-L6"},
             "server": {"endpoints": (url,)},
         }
-        stages.profile(run, start_run(run, str(sums), "scripted", overrides), live)
+        stages.profile(run, start_run(run, str(sums), "scripted", make_changes(overrides)), live)
         assert {row.source for row in rows(run, "profile", PassRate)} == {"set"}
         assert store.num_rows(run.grades) == 24
 
@@ -263,7 +263,7 @@ def test_one_sample_with_only_l1_kept_is_a_run_like_any_other(sums, tmp_path, li
         "selection": {"keep": "L1"},
         "server": {"endpoints": (url,)},
     }
-    stages.profile(run, start_run(run, str(sums), "scripted", overrides), live)
+    stages.profile(run, start_run(run, str(sums), "scripted", make_changes(overrides)), live)
     assert all(row.keep for row in rows(run, "selection", Selection))
 
 

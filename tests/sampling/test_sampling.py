@@ -2,6 +2,7 @@ import asyncio
 import json
 import math
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from difficulty import store
 from difficulty.errors import RunError, ServerError, SettingsError
 from difficulty.run import stages
 from difficulty.sampling import answers, client, journal, pool, protocol
+from difficulty.sampling import draw as draw_module
 from difficulty.sampling.protocol import Owed, Reply, Served
 from difficulty.sampling.scripted import Script, scripted_server
 from difficulty.sampling.servers.server_set import Address
@@ -671,3 +673,30 @@ def test_the_scripted_server_draws_at_its_stated_rate(sums, tmp_path, live, serv
     url, _ = serve(answer=answer_with_chance("yes", "no", 0.25))
     _, rows = run_sample(sums, tmp_path, live, url, k=100)
     assert abs(sum(row.text == "yes" for row in rows) / 1200 - 0.25) < 0.05
+
+
+def test_an_interrupt_ends_the_tasks_and_breaks_into_no_callback():
+    seen, broken = [], []
+
+    async def main():
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: broken.append(context))
+        loop.call_soon(os.kill, os.getpid(), signal.SIGINT)
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            seen.append("ended in order")
+            raise
+
+    def handler(number, frame):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), draw_module._interrupts_for_asyncio():
+            asyncio.run(main())
+        assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert seen == ["ended in order"]
+    assert broken == []

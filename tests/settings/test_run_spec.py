@@ -2,13 +2,40 @@ import dataclasses
 
 import pytest
 
+from difficulty.cli.options import SECTIONS
 from difficulty.errors import SettingsError
 from difficulty.sampling.draw import requests_in_flight
 from difficulty.selection.rules import ORDERS
 from difficulty.settings import run as run_spec
 from difficulty.settings import toml as spec_toml
 from difficulty.settings.run import BucketSpec, FewShotTurn, SelectionSpec, ServerSpec
+from difficulty.settings.selection import ORDERINGS
+from difficulty.settings.setting import check_section, declared
 from tests.conftest import make_spec
+
+SAID_BY_ARGUMENTS = {"dataset", "sha256", "model", "grader"}
+
+
+@pytest.mark.parametrize("kind", SECTIONS.values(), ids=list(SECTIONS))
+def test_every_setting_is_declared_with_its_help(kind):
+    names = {field.name for field in dataclasses.fields(kind)} - SAID_BY_ARGUMENTS
+    assert set(declared(kind)) == names
+    assert all(one.setting.help for one in declared(kind).values())
+
+
+@pytest.mark.parametrize("kind", SECTIONS.values(), ids=list(SECTIONS))
+def test_a_number_out_of_its_range_and_a_word_that_is_no_choice_are_refused(kind):
+    needed = dict.fromkeys(SAID_BY_ARGUMENTS & set(kind.__dataclass_fields__), "x")
+    check_section(kind(**needed))
+    for one in declared(kind).values():
+        setting = one.setting
+        outside = ["nonsense"] if one.choices else []
+        outside += [setting.least - 1] if setting.least is not None else []
+        outside += [setting.most + 1] if setting.most is not None else []
+        outside += [end for end in (setting.above, setting.below) if end is not None]
+        for value in outside:
+            with pytest.raises(SettingsError, match=f"{one.label}.*: "):
+                check_section(kind(**needed, **{one.name: value}))
 
 
 def test_a_spec_survives_run_toml():
@@ -64,7 +91,7 @@ def test_a_selection_that_cannot_work_never_reaches_run_toml(selection, message)
 
 
 def test_every_order_that_is_allowed_has_its_sort_key():
-    assert set(ORDERS) == set(run_spec.ORDERINGS)
+    assert set(ORDERS) == set(ORDERINGS)
 
 
 @pytest.mark.parametrize("argument", ["--hf-token=abc", "--api-key=abc", "--api-key"])

@@ -15,6 +15,7 @@ from difficulty.schema import Completion
 from difficulty.settings.reward_code import code_hash, signature_of
 from difficulty.settings.rewards import GradingSpec, RewardSpec, parse_rewards, passes, settled
 from difficulty.settings.run import SamplingSpec
+from difficulty.settings.stated import Stated, stating
 from difficulty.settings.toml import typed_values
 from difficulty.user_rewards import pool as pools
 from difficulty.user_rewards.pool import RewardPool
@@ -519,18 +520,19 @@ def test_the_hash_follows_local_imports_and_nothing_else(code):
 
 def test_a_file_that_is_gone_keeps_the_hash_that_it_had(code):
     path = code("def f(completions): return [1.0]")
-    spec = GradingSpec(**settled({"rewards": parse_rewards([f"{path}:f"], [])}, None), grader="t")
+    stated = stating(GradingSpec, grader="t", rewards=parse_rewards([f"{path}:f"], []))
+    spec = settled(stated, GradingSpec(grader="t"))
     path.unlink()
-    assert settled({}, spec)["rewards"] == spec.rewards
+    assert settled(Stated(GradingSpec), spec).rewards == spec.rewards
     with pytest.raises(SettingsError, match="reward file is missing"):
-        settled({"rewards": parse_rewards([f"{path}:f"], [])}, spec)
+        settled(stated, spec)
 
 
 def test_rewards_stand_in_a_run_file_as_tables_with_file_name_and_weight(code):
     path = code("def f(completions): return [1.0]")
     table = {"rewards": [{"file": str(path), "name": "f", "weight": 2}], "pass_threshold": 0.5}
-    stated = typed_values(GradingSpec, table, name="run file")
-    found = GradingSpec(**settled(stated, None), grader="t")
+    stated = Stated(GradingSpec, typed_values(GradingSpec, table, name="run file"))
+    found = settled(stated, GradingSpec(grader="t"))
     assert (found.rewards[0].weight, found.pass_threshold) == (2.0, 0.5)
     assert len(found.rewards[0].sha256) == 64
     with pytest.raises(SettingsError, match="unknown setting: wait"):
@@ -541,5 +543,5 @@ def test_the_builtin_grader_alone_takes_back_what_was_stated_before():
     old = GradingSpec(
         grader="t", rewards=(RewardSpec(file="gone.py", name="f", sha256="x"),), pass_threshold=0.5
     )
-    back = settled({"rewards": parse_rewards(["builtin"], [])}, old)
-    assert GradingSpec(**back, grader="t") == GradingSpec(grader="t")
+    builtin = stating(GradingSpec, grader="t", rewards=parse_rewards(["builtin"], []))
+    assert settled(builtin, old) == GradingSpec(grader="t")

@@ -12,12 +12,12 @@ from difficulty.report.page import render
 from difficulty.report.summary import summarize
 from difficulty.report.terminal import print_summary
 from difficulty.run import stages
-from difficulty.run.change import change_run, find_run_dataset, plan_run, save_run
+from difficulty.run.change import find_run_dataset, plan_run, save_run
 from difficulty.schema import Grade, PassRate, Question
 from difficulty.settings.rewards import parse_rewards
 from difficulty.user_rewards import try_errors_again
 from tests.cli.test_cli import difficulty, one_line
-from tests.conftest import sum_answer
+from tests.conftest import make_changes, sum_answer, with_change
 
 REWARD = """
 from pathlib import Path
@@ -51,8 +51,8 @@ def begin(tmp_path, live, serve, sums):
             "grading": {"rewards": parse_rewards(texts, weights), **more},
             "server": {"endpoints": (url,)},
         }
-        found = find_run_dataset(run, str(dataset), overrides)
-        spec = plan_run(run, str(dataset), found, "scripted", overrides)
+        found = find_run_dataset(run, str(dataset), make_changes(overrides))
+        spec = plan_run(run, str(dataset), found, "scripted", make_changes(overrides))
         save_run(run, spec)
         stages.profile(run, spec, live)
         return run, spec
@@ -70,7 +70,7 @@ def num_calls(path):
 
 
 def grade_with(run, live, **grading):
-    spec = change_run(run, {"grading": grading})
+    spec = with_change(run, {"grading": grading})
     stages.refresh(run, spec, live, "grade")
     return spec
 
@@ -107,10 +107,10 @@ def test_several_parts_are_weighed_and_the_builtin_grader_may_be_one(begin, rewa
 
 def test_the_same_code_is_not_called_again_and_changed_code_is(begin, reward, live):
     run, spec = begin(f"{reward}:acc")
-    stages.profile(run, change_run(run, {}), live)
+    stages.profile(run, with_change(run, {}), live)
     assert num_calls(reward) == 60
     reward.write_text(REWARD.replace("{right}", "0.5"))
-    changed = change_run(run, {})
+    changed = with_change(run, {})
     stages.refresh(run, changed, live, "report")
     assert num_calls(reward) == 120
     assert changed.grading.rewards[0].sha256 != spec.grading.rewards[0].sha256
@@ -126,7 +126,7 @@ def test_code_that_moved_is_the_same_code(begin, reward, live, tmp_path):
     moved.parent.mkdir()
     reward.rename(moved)
     before = run.grades.stat().st_mtime_ns
-    stages.profile(run, change_run(run, {}), live)
+    stages.profile(run, with_change(run, {}), live)
     grade_with(run, live, rewards=parse_rewards([f"{moved}:acc"], []))
     assert run.grades.stat().st_mtime_ns == before
 
