@@ -19,7 +19,7 @@ from difficulty.settings import run as run_spec
 from difficulty.settings.run import GradingSpec, RunSpec, settings_through
 from difficulty.sources.dataset import Dataset, find_dataset
 from difficulty.store import RunFolder
-from difficulty.trainers.find import find_trainer, require_one_turn
+from difficulty.trainers.find import find_exporter, require_one_turn
 
 Overrides = dict[str, dict[str, Any]]
 """Section -> key -> value, for what the user stated; everything else keeps its value."""
@@ -97,7 +97,7 @@ def change_run(run: RunFolder, overrides: Overrides) -> RunSpec:
 
 def _require_trainers(stated: Overrides) -> None:
     for trainer in stated.get("export", {}).get("trainers", ()):
-        find_trainer(trainer)
+        find_exporter(trainer)
 
 
 def with_larger_limit(spec: RunSpec, max_tokens: int | None) -> Overrides:
