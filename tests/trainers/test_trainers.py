@@ -10,7 +10,6 @@ import pytest
 from bench.trainers import __main__ as runner
 from bench.trainers import environments, material, proof
 from difficulty.export import EXPORTERS
-from tests.cli.test_cli import difficulty
 from tests.conftest import ROOT
 
 
@@ -28,11 +27,6 @@ def test_the_version_tried_is_the_version_that_an_export_names():
     for name, pinned in pins.items():
         version = EXPORTERS[name].release.split()[-1]
         assert f"{name}=={version}" in pinned
-
-
-def test_the_help_of_export_names_every_trainer():
-    text = " ".join(difficulty("export", "--help").stdout.replace("│", " ").split())
-    assert [name for name in EXPORTERS if name not in text] == []
 
 
 @pytest.mark.parametrize(
