@@ -9,7 +9,7 @@ from pathlib import Path
 
 from difficulty import prompts, store
 from difficulty.cli.run import starting_run
-from difficulty.export import TRAINERS, write_export
+from difficulty.export import EXPORTERS, write_export
 from difficulty.report.live import Live
 from difficulty.run.stages import profile
 from difficulty.sampling.scripted import Script, scripted_server
@@ -17,7 +17,7 @@ from difficulty.schema import Question
 from difficulty.settings.toml import changes_from_tables
 
 FEWEST_REPLIES = 50
-TRAINERS_TRIED = tuple(name for name, trainer in TRAINERS.items() if trainer.loader_ran)
+TRAINERS_TRIED = tuple(name for name, exporter in EXPORTERS.items() if exporter.loader_ran)
 SHAPES = (
     "{}",
     "Answer: {}",
@@ -54,7 +54,7 @@ def make_material(work: Path, run_folder: Path | None) -> tuple[int, int]:
     stamp = store.Stamp(settings={}, inputs={})
     questions = 0
     for name in TRAINERS_TRIED:
-        questions = write_export(files, TRAINERS[name], spec, stamp)
+        questions = write_export(files, EXPORTERS[name], spec, stamp)
     replies = _replies(run)
     (work / "replies.jsonl").write_text(
         "".join(json.dumps(reply, ensure_ascii=False) + "\n" for reply in replies), encoding="utf-8"

@@ -23,6 +23,7 @@ from difficulty.settings.run import RunSpec
 from difficulty.settings.selection import settled_file
 from difficulty.settings.setting import Declared, declared
 from difficulty.settings.stated import Stated
+from difficulty.trainers.find import EXPORTERS, RESAMPLINGS
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
@@ -148,13 +149,17 @@ def _options(wanted: type[Any] | Only) -> Iterator[_Option]:
             yield _Option(section, WEIGHT, WEIGHT.option or "")
 
 
-def help_of(setting: Declared) -> str:
+def help_of(setting: Declared, *, default: bool = True) -> str:
     """The help of an option, with what holds where it is left out."""
-    default = setting.setting.unset or _shown(setting.default)
-    return setting.setting.help + (f" (default: {default})" if default else "")
+    holds = setting.setting.unset or shown(setting.default)
+    text = setting.setting.help
+    for names, there in (("{exporters}", EXPORTERS), ("{resamplings}", RESAMPLINGS)):
+        text = text.replace(names, ", ".join(there))
+    return text + (f" (default: {holds})" if default and holds else "")
 
 
-def _shown(default: Any) -> str:
+def shown(default: Any) -> str:
+    """A default as it is written on the command line; empty for none."""
     if default is MISSING or default is None or default == ():
         return ""
     return ",".join(default) if isinstance(default, tuple) else str(default)

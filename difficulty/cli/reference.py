@@ -13,7 +13,7 @@ from typing import Any
 import typer.main
 
 from difficulty.cli.app import app
-from difficulty.cli.options import IN_ORDER, SECTIONS
+from difficulty.cli.options import IN_ORDER, SECTIONS, help_of, shown
 from difficulty.settings.setting import Declared, declared
 
 INTRODUCTION = """\
@@ -63,7 +63,9 @@ def _section(kind: type) -> Iterator[str]:
     yield from ("| key | type | default | allowed | what it is |", "|---|---|---|---|---|")
     for one in declared(kind).values():
         allowed = " ".join(one.choices) or one.setting.says_range
-        yield _row(f"`{one.name}`", _type_name(one), _default(one), allowed, one.setting.help)
+        yield _row(
+            f"`{one.name}`", _type_name(one), _default(one), allowed, help_of(one, default=False)
+        )
 
 
 def _type_name(one: Declared) -> str:
@@ -76,7 +78,7 @@ def _type_name(one: Declared) -> str:
 def _default(one: Declared) -> str:
     if one.default is MISSING:
         return "required"
-    return one.setting.unset or ("none" if one.default in (None, ()) else str(one.default))
+    return one.setting.unset or shown(one.default) or "none"
 
 
 def _row(*cells: str) -> str:

@@ -16,8 +16,9 @@ from difficulty.collapse.safety import (
     least_rounds,
     widest_keep,
 )
-from difficulty.collapse.trainers import NEVER_FAILS, Plan
+from difficulty.collapse.training import Plan
 from difficulty.errors import SettingsError
+from difficulty.trainers.resampling import NEVER_FAILS
 
 HEADLINE = (
     "p_step_fills", "p_all_steps_fill", "expected_batches", "expected_answers",
@@ -58,21 +59,21 @@ def trainer_answer(
     outlooks = {name: outlook(candidate, plan) for name, candidate in sets.items()}
     outlooks.setdefault("kept", unknown(0, "no question is kept"))
     kept = outlooks["kept"]
-    trainer = plan.trainer
-    unlimited = trainer.kind == "rounds" and plan.max_rounds is None
+    rule = plan.resampling
+    unlimited = rule.kind == "rounds" and plan.max_rounds is None
     return {
-        "name": trainer.name,
+        "name": rule.name,
         **{name: getattr(kept, name) for name in HEADLINE},
         "set": "kept",
-        "at_limit": NEVER_FAILS if unlimited else trainer.at_limit,
-        "metric": f"{trainer.metric}: {trainer.metric_says}" if trainer.metric else None,
+        "at_limit": NEVER_FAILS if unlimited else rule.at_limit,
+        "metric": f"{rule.metric}: {rule.metric_says}" if rule.metric else None,
         "metric_expected": kept.metric_expected,
         "train_groups": plan.train_groups,
         "gen_groups": plan.gen_groups,
         "max_rounds": plan.max_rounds,
         "steps": plan.steps,
-        "redraw": plan.redraw if trainer.kind == "rounds" else None,
-        "tests": trainer.tests,
+        "redraw": plan.redraw if rule.kind == "rounds" else None,
+        "tests": rule.tests,
         "reward": "sum" if tested else "accuracy",
         "defaults": list(plan.defaults),
         "pool": dataclasses.asdict(outlooks["pool"]),
@@ -97,11 +98,11 @@ def _candidates(
 
 def _safe(found: Forecast, plan: Plan, sets: dict[str, Candidate]) -> dict[str, Any]:
     """What would make all steps fill with a chance of at least ``SAFE``."""
-    if plan.trainer.kind != "rounds" or plan.max_rounds is None:
+    if plan.resampling.kind != "rounds" or plan.max_rounds is None:
         nothing = dict.fromkeys(("keep", "max_rounds", "group_size"))
         why = (
             "this trainer looks at one batch a step"
-            if plan.trainer.kind == "once"
+            if plan.resampling.kind == "once"
             else "this run has no limit on batches"
         )
         return {"target": SAFE, **nothing, "reason": why}

@@ -15,7 +15,7 @@ from difficulty.collapse.forecast import Forecast
 from difficulty.collapse.length import LengthPenalty
 from difficulty.collapse.rewards import RewardForecast, RewardTable, forecast_rewards
 from difficulty.collapse.spread import narrow_chances
-from difficulty.collapse.trainers import Plan, plan_run
+from difficulty.collapse.training import Plan, plan_run
 from difficulty.errors import SettingsError
 from difficulty.settings.forecast import PENALTY_KEYS, TRAINER_KEYS, ForecastSpec
 from difficulty.settings.setting import check_section
@@ -48,7 +48,7 @@ def complete(
         whole["rewards"] = _rewards_json(found, spec, plan, rewards, forecast)
         if rewards.reason is not None:
             whole["warnings"] = [*found.warnings, f"whole reward: {rewards.reason}"]
-        if plan is not None and plan.trainer.tests == "sum" and forecast is not None:
+        if plan is not None and plan.resampling.tests == "sum" and forecast is not None:
             tested = forecast.sets
     whole["drift"] = _drift_json(found, plan, tested or {})
     if plan is not None:
@@ -110,7 +110,7 @@ def _rewards_json(
         if forecast is None
         else {name: dataclasses.asdict(one) for name, one in forecast.sets.items()},
         "dirichlet": None if forecast is None else forecast.dirichlet,
-        "trainer_tests": None if plan is None else plan.trainer.tests,
+        "trainer_tests": None if plan is None else plan.resampling.tests,
         "spread": _spread_json(found, spec, rewards, forecast),
         "reason": rewards.reason,
     }
@@ -192,7 +192,7 @@ def plan_of(spec: ForecastSpec, *, group_size: int) -> Plan | None:
 
 def floored(plan: Plan | None) -> bool:
     """Does the penalty end at -1, as DAPO has it, with this trainer?"""
-    return plan is None or plan.trainer.floored
+    return plan is None or plan.resampling.floored
 
 
 def penalty_of(spec: ForecastSpec, *, floored: bool) -> LengthPenalty | None:

@@ -14,7 +14,7 @@ from difficulty.collapse.belief import with_rate
 from difficulty.collapse.collapse import Floats, collapse_probability
 from difficulty.collapse.fills import QuestionSet
 from difficulty.collapse.steps import fill_chance
-from difficulty.collapse.trainers import Plan
+from difficulty.collapse.training import Plan
 
 SHIFTS = (-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 FINE, FARTHEST = 0.01, 8.0
@@ -97,7 +97,7 @@ def drift(
 
 def limit_of(questions: QuestionSet, plan: Plan | None) -> tuple[float, str]:
     """The greatest collapse rate at which a step still fills 99 times in 100, and in words."""
-    if plan is None or plan.trainer.kind != "rounds" or plan.max_rounds is None:
+    if plan is None or plan.resampling.kind != "rounds" or plan.max_rounds is None:
         return HALF, "half of the groups"
     if questions.num_questions < plan.gen_groups:
         return HALF, "half of the groups (the set makes no batch)"
@@ -108,7 +108,7 @@ def limit_of(questions: QuestionSet, plan: Plan | None) -> tuple[float, str]:
             below = middle
         else:
             above = middle
-    return below, f"a step of {plan.trainer.name} fills less than {FILLS:.0%} of the time"
+    return below, f"a step of {plan.resampling.name} fills less than {FILLS:.0%} of the time"
 
 
 def shifted(pass_rate: Floats, shift: float) -> Floats:

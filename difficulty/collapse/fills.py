@@ -53,16 +53,11 @@ class Draw:
     times: int
 
 
-REDRAWS = ("fresh", "resamples", "all")
-"""Which batches of a step hold the same questions: none while the set lasts; the second and all
-later ones; all of them."""
-
-
 def draws_of(rounds: int, *, groups: int, num_questions: int, redraw: str) -> tuple[Draw, ...]:
     """What ``rounds`` batches of ``groups`` groups draw from a set of ``num_questions``.
 
-    Fresh batches use the whole set before a question comes again. Draws are independent of each
-    other given the questions' chances.
+    ``redraw`` is one of ``trainers.resampling.REDRAWS``. Fresh batches use the whole set before a
+    question comes again. Draws are independent of each other given the questions' chances.
     """
     if redraw == "all":
         return (Draw(num_questions=groups, times=rounds),)

@@ -14,7 +14,7 @@ from difficulty.collapse.collapse import Floats
 from difficulty.collapse.estimate import Estimate
 from difficulty.collapse.fills import QuestionSet
 from difficulty.collapse.steps import Step, step_of
-from difficulty.collapse.trainers import Plan
+from difficulty.collapse.training import Plan
 
 
 @dataclass(frozen=True, kw_only=True)

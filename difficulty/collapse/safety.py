@@ -12,7 +12,7 @@ from difficulty.collapse.bounds import Chosen
 from difficulty.collapse.estimate import Estimate, Work
 from difficulty.collapse.outlook import Candidate
 from difficulty.collapse.steps import fill_chance
-from difficulty.collapse.trainers import Plan
+from difficulty.collapse.training import Plan
 from difficulty.levels import LEVELS, level_of
 
 SAFE = 0.99

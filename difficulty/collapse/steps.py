@@ -8,7 +8,7 @@ import numpy as np
 
 from difficulty.collapse.collapse import Floats
 from difficulty.collapse.fills import FAR, QuestionSet, draws_of, moments, usable_groups
-from difficulty.collapse.trainers import Plan
+from difficulty.collapse.training import Plan
 
 NOTHING = 1e-15
 """A chance below it is rounding."""
@@ -38,16 +38,16 @@ class Step:
 
 def step_of(questions: QuestionSet, plan: Plan) -> Step:
     """The step of ``plan`` with these questions (exact but for rounding; see ``usable_groups``)."""
-    if plan.trainer.kind == "replace":
+    if plan.resampling.kind == "replace":
         return _replacing(questions, plan)
-    if plan.trainer.kind == "once":
+    if plan.resampling.kind == "once":
         return _once(questions, plan)
     return _in_rounds(questions, plan)
 
 
 def fill_chance(questions: QuestionSet, plan: Plan) -> float:
     """``step_of(...).fills`` without the rest."""
-    if plan.trainer.kind == "rounds" and plan.max_rounds is not None:
+    if plan.resampling.kind == "rounds" and plan.max_rounds is not None:
         return 1.0 - _failure(questions, plan, plan.max_rounds)
     return step_of(questions, plan).fills
 
@@ -80,7 +80,7 @@ def _failure(questions: QuestionSet, plan: Plan, rounds: int) -> float:
 
 
 def _in_rounds(questions: QuestionSet, plan: Plan) -> Step:
-    after_sampling = plan.trainer.reading == "after_sampling"
+    after_sampling = plan.resampling.reading == "after_sampling"
     if plan.max_rounds is None:
         batches = _unlimited(questions, plan)
         return Step(
@@ -91,9 +91,9 @@ def _in_rounds(questions: QuestionSet, plan: Plan) -> Step:
         )
     failing = failures(questions, plan, plan.max_rounds)
     fails = float(failing[-1])
-    batches = 1.0 + float(failing[:-1].sum()) + plan.trainer.wasted * fails
+    batches = 1.0 + float(failing[:-1].sum()) + plan.resampling.wasted * fails
     first = _first_batch_when_failing(questions, plan, fails)
-    kept = 0.0 if plan.trainer.stops else first
+    kept = 0.0 if plan.resampling.stops else first
     raw_when_failing = fails - first / plan.train_groups
     return Step(
         fills=1.0 - fails,
@@ -153,7 +153,7 @@ def _later_rounds(questions: QuestionSet, plan: Plan) -> float:
 def _replacing(questions: QuestionSet, plan: Plan) -> Step:
     share = questions.mean
     groups = plan.train_groups / max(share, 1e-300)
-    if plan.trainer.one_pass and groups + FEW_MORE * groups**0.5 > questions.num_questions:
+    if plan.resampling.one_pass and groups + FEW_MORE * groups**0.5 > questions.num_questions:
         return _one_pass(questions, plan)
     if groups > MOST_ROUNDS * plan.gen_groups:
         groups = float("inf")
@@ -204,4 +204,4 @@ def _reading(plan: Plan, questions: QuestionSet, batches: float) -> float | None
         "rejected": groups - plan.train_groups,
         "passed": 100.0 * plan.group_size * questions.mean,
     }
-    return means.get(plan.trainer.reading)
+    return means.get(plan.resampling.reading)

@@ -1,7 +1,7 @@
 """Training files: what is written, split, held out, carried along and said beside them."""
 
 from difficulty.export.write import write_export
-from difficulty.trainers.find import TRAINERS, find_trainer
-from difficulty.trainers.trainer import Trainer
+from difficulty.trainers.exporter import Exporter
+from difficulty.trainers.find import EXPORTERS, find_exporter
 
-__all__ = ["TRAINERS", "Trainer", "find_trainer", "write_export"]
+__all__ = ["EXPORTERS", "Exporter", "find_exporter", "write_export"]

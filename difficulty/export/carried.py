@@ -15,8 +15,8 @@ from difficulty import store
 from difficulty.errors import SettingsError
 from difficulty.settings.run import RunSpec
 from difficulty.settings.selection import CARRY_ALL, CARRY_NONE
+from difficulty.trainers.exporter import Exporter
 from difficulty.trainers.row import PROFILE_NAMES, TrainingRow
-from difficulty.trainers.trainer import Trainer
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -175,80 +175,80 @@ def _arrow_type(kind: Any) -> Any:
     return plain.get(kind, pa.bool_())
 
 
-def full_schema(trainer: Trainer, carried: Carried, *, plain: bool) -> pa.Schema:
+def full_schema(exporter: Exporter, carried: Carried, *, plain: bool) -> pa.Schema:
     """The trainer's columns, and the carried ones where the trainer looks for extras."""
     import pyarrow as pa
 
-    schema = trainer.schema(plain=plain)
-    if trainer.extras_as_json or carried == NOTHING:
+    schema = exporter.schema(plain=plain)
+    if exporter.extras_as_json or carried == NOTHING:
         return schema
-    types = _types_for(trainer, carried)
-    if trainer.extras_in is None:
+    types = _types_for(exporter, carried)
+    if exporter.extras_in is None:
         return pa.schema([*schema, *(pa.field(name, kind) for name, kind in types.items())])
-    at = schema.get_field_index(trainer.extras_in)
+    at = schema.get_field_index(exporter.extras_in)
     own = {part.name: part.type for part in schema.field(at).type}
-    return schema.set(at, pa.field(trainer.extras_in, pa.struct([*(own | types).items()])))
+    return schema.set(at, pa.field(exporter.extras_in, pa.struct([*(own | types).items()])))
 
 
-def full_row(trainer: Trainer, item: TrainingRow, carried: Carried) -> dict[str, Any]:
+def full_row(exporter: Exporter, item: TrainingRow, carried: Carried) -> dict[str, Any]:
     """The trainer's row with the carried columns in it."""
-    row = trainer.row(item)
+    row = exporter.row(item)
     if carried == NOTHING:
         return row
-    values, place = _values_for(trainer, item, carried), trainer.extras_in
+    values, place = _values_for(exporter, item, carried), exporter.extras_in
     if place is None:
         return {**row, **values}
-    if trainer.extras_as_json:
+    if exporter.extras_as_json:
         text = json.dumps({**values, **json.loads(row[place])}, ensure_ascii=False)
         return {**row, place: text}
     return {**row, place: {**row[place], **values}}
 
 
-def left_out_of(trainer: Trainer, carried: Carried) -> dict[str, str]:
+def left_out_of(exporter: Exporter, carried: Carried) -> dict[str, str]:
     """Column -> why this trainer's file does not hold it."""
-    found = {} if trainer.extras_as_json else dict(carried.left_out)
-    there = _types_for(trainer, carried)
+    found = {} if exporter.extras_as_json else dict(carried.left_out)
+    there = _types_for(exporter, carried)
     for name, kind in carried.types.items():
-        if name in there or (name == OWN_RECORD and trainer.extras_in == OWN_RECORD):
+        if name in there or (name == OWN_RECORD and exporter.extras_in == OWN_RECORD):
             continue
-        nested = trainer.flat and _is_nested(kind)
+        nested = exporter.flat and _is_nested(kind)
         found[name] = "it is nested" if nested else "the name has a meaning of its own there"
     return found
 
 
-def _types_for(trainer: Trainer, carried: Carried) -> dict[str, Any]:
+def _types_for(exporter: Exporter, carried: Carried) -> dict[str, Any]:
     """The carried columns that fit beside the trainer's own, with their types."""
-    not_free = taken(trainer)
+    not_free = taken(exporter)
     types = {name: kind for name, kind in carried.types.items() if name not in not_free}
-    if trainer.extras_in == OWN_RECORD and _is_struct(types.get(OWN_RECORD)):
+    if exporter.extras_in == OWN_RECORD and _is_struct(types.get(OWN_RECORD)):
         own = {part.name: part.type for part in types.pop(OWN_RECORD)}
         types |= {name: kind for name, kind in own.items() if name not in not_free}
-    if trainer.flat:
+    if exporter.flat:
         types = {name: kind for name, kind in types.items() if not _is_nested(kind)}
-    golds = carried.golds if trainer.by_keyword else ()
+    golds = carried.golds if exporter.by_keyword else ()
     return {**{name: _text() for name in golds if name not in not_free}, **types}
 
 
-def _values_for(trainer: Trainer, item: TrainingRow, carried: Carried) -> dict[str, Any]:
+def _values_for(exporter: Exporter, item: TrainingRow, carried: Carried) -> dict[str, Any]:
     own = json.loads(item.question.metadata)
-    if trainer.extras_as_json:
-        not_free = taken(trainer)
+    if exporter.extras_as_json:
+        not_free = taken(exporter)
         return {name: own[name] for name in carried.names if name in own and name not in not_free}
     values = dict.fromkeys(carried.golds, item.question.answer) | own
-    if trainer.extras_in == OWN_RECORD and isinstance(own.get(OWN_RECORD), dict):
+    if exporter.extras_in == OWN_RECORD and isinstance(own.get(OWN_RECORD), dict):
         values |= own[OWN_RECORD]
-    return {name: values.get(name) for name in _types_for(trainer, carried)}
+    return {name: values.get(name) for name in _types_for(exporter, carried)}
 
 
-def taken(trainer: Trainer) -> set[str]:
+def taken(exporter: Exporter) -> set[str]:
     """Names that a carried column cannot have in this trainer's file."""
-    names = {*PROFILE_NAMES, *trainer.reserved}
-    if trainer.extras_as_json:
+    names = {*PROFILE_NAMES, *exporter.reserved}
+    if exporter.extras_as_json:
         return names | {"source"}
-    schema = trainer.schema(plain=False)
-    if trainer.extras_in is None:
+    schema = exporter.schema(plain=False)
+    if exporter.extras_in is None:
         return names | {*schema.names}
-    inner = {part.name for part in schema.field(trainer.extras_in).type}
+    inner = {part.name for part in schema.field(exporter.extras_in).type}
     return (names | inner) - {*REPLACED}
 
 

@@ -12,22 +12,23 @@ from pathlib import Path
 from difficulty.settings.reward_code import Signature, signature_of
 from difficulty.settings.rewards import GradingSpec, RewardSpec, is_builtin, threshold_of
 from difficulty.settings.run import RunSpec
-from difficulty.trainers.trainer import Trainer
+from difficulty.trainers.exporter import Exporter, Native
 
 MESSAGES = '[{"role": "assistant", "content": text}]'
 
 
-def own_setup(trainer: Trainer, spec: RunSpec, fill: Callable[[str], str]) -> str:
+def own_setup(exporter: Exporter, spec: RunSpec, fill: Callable[[str], str]) -> str:
     """Markdown: the trainer's settings with the user's reward in them.
 
     ``fill`` puts the run's own values into a template; the user's names come after it, untouched.
     """
     parts = spec.grading.rewards or ()
     signatures = [signature_of(Path(part.file), part.name) for part in parts]
-    if _is_native(trainer, parts, signatures):
-        text = _with_names(fill(trainer.native_setup), parts, signatures)
+    if exporter.native is not None and _is_native(exporter.native, parts, signatures):
+        text = fill(exporter.native_setup)
+        text = _with_names(text, parts, signatures, builtin=exporter.native.builtin)
     else:
-        text = fill(trainer.own_setup).replace("OWN_REWARD", _adapter(spec, signatures).strip())
+        text = fill(exporter.own_setup).replace("OWN_REWARD", _adapter(spec, signatures).strip())
     asynchronous = [p.name for p, s in zip(parts, signatures, strict=True) if s.is_async]
     note = f"\n`{asynchronous[0]}` is async: await it where it is called.\n" if asynchronous else ""
     return f"{text.replace('OWN_THRESHOLD', f'{threshold_of(spec.grading):g}')}{note}"
@@ -58,27 +59,27 @@ def own_note(spec: RunSpec) -> str:
     )
 
 
-def _is_native(
-    trainer: Trainer, parts: tuple[RewardSpec, ...], signatures: list[Signature]
-) -> bool:
+def _is_native(native: Native, parts: tuple[RewardSpec, ...], signatures: list[Signature]) -> bool:
     """Does the trainer call the functions as they are?"""
-    if trainer.name == "trl":
-        return all(
-            is_builtin(part) or signature.style == "trl"
-            for part, signature in zip(parts, signatures, strict=True)
-        )
-    if trainer.name != "verl" or len(parts) > 1:
+    if len(parts) > 1 and not native.several:
         return False
-    return signatures[0].style == "verl" and not signatures[0].is_class
+    return all(
+        bool(native.builtin)
+        if is_builtin(part)
+        else signature.style == native.style and (native.classes or not signature.is_class)
+        for part, signature in zip(parts, signatures, strict=True)
+    )
 
 
-def _with_names(text: str, parts: tuple[RewardSpec, ...], signatures: list[Signature]) -> str:
+def _with_names(
+    text: str, parts: tuple[RewardSpec, ...], signatures: list[Signature], *, builtin: str
+) -> str:
     names = [
-        "trl_reward" if is_builtin(part) else _callee(part, signature)
+        builtin if is_builtin(part) else _callee(part, signature)
         for part, signature in zip(parts, signatures, strict=True)
     ]
     text = text.replace("OWN_WEIGHTS", ", ".join(f"{part.weight:g}" for part in parts))
-    text = text.replace("OWN_IMPORTS", _imports(parts, "trl_reward"))
+    text = text.replace("OWN_IMPORTS", _imports(parts, builtin))
     return text.replace("OWN_PATH", parts[0].file).replace("OWN_NAMES", ", ".join(names))
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from difficulty.export.own_reward import own_note, own_setup
 from difficulty.settings.run import RunSpec, SamplingSpec
-from difficulty.trainers.trainer import Trainer
+from difficulty.trainers.exporter import Exporter
 
 KEPT = "the kept questions in curriculum order"
 
 
 def readme(
-    trainer: Trainer,
+    exporter: Exporter,
     spec: RunSpec,
     *,
     file: Path,
@@ -21,21 +21,21 @@ def readme(
     holds: str = KEPT,
 ) -> str:
     """Markdown, for a person who sets up a training run."""
-    shown = folder if trainer.reads_folder else file
+    shown = folder if exporter.reads_folder else file
     own = spec.grading.rewards is not None
     graded = "" if own else GRADED
     return f"""\
-# {rows:,} questions for {trainer.name}
+# {rows:,} questions for {exporter.name}
 
 `{shown.name}` holds {holds}, with exactly the messages that were
 sampled. Each row carries its level, pass rate and counts{graded}.
-{own_note(spec) if own else _install(trainer)}
-{_setup(trainer, spec, file, folder)}
-Order: {trainer.order_hint}.
+{own_note(spec) if own else _install(exporter)}
+{_setup(exporter, spec, file, folder)}
+Order: {exporter.order_hint}.
 
 Train as was profiled, or the levels mean little: {_sampling(spec.sampling)}.
 
-{_proof(trainer)}
+{_proof(exporter)}
 """
 
 
@@ -43,9 +43,9 @@ GRADED = """, and a `grading_key`, from which
 `difficulty.rewards` grades a reply as the built-in grader does"""
 
 
-def _install(trainer: Trainer) -> str:
+def _install(exporter: Exporter) -> str:
     """How the trainer's environment comes by the grader; the plain export names no trainer."""
-    if trainer.name == "plain":
+    if exporter.release is None:
         return ""
     return """
 The trainer's environment needs this package for that, which is on no index: from a clone of it
@@ -58,7 +58,7 @@ strings, as TRL, writes on and is graded by all of it, unless the ids of their t
 the model's own in `generation_config.eos_token_id`)"""
 
 
-def _setup(trainer: Trainer, spec: RunSpec, file: Path, folder: Path) -> str:
+def _setup(exporter: Exporter, spec: RunSpec, file: Path, folder: Path) -> str:
     def fill(text: str) -> str:
         text = text.replace("MAX_TOKENS", str(spec.sampling.max_tokens))
         text = text.replace("TEMPERATURE", str(spec.sampling.temperature))
@@ -67,7 +67,7 @@ def _setup(trainer: Trainer, spec: RunSpec, file: Path, folder: Path) -> str:
         return text.replace("FOLDER", str(folder.resolve()))
 
     own = spec.grading.rewards is not None
-    return own_setup(trainer, spec, fill) if own else fill(trainer.setup)
+    return own_setup(exporter, spec, fill) if own else fill(exporter.setup)
 
 
 def _sampling(sampling: SamplingSpec) -> str:
@@ -84,15 +84,15 @@ def _sampling(sampling: SamplingSpec) -> str:
     return f"{', '.join(parts)}, stop at {stops}{STOP_NOTE}"
 
 
-def _proof(trainer: Trainer) -> str:
-    if trainer.name == "plain":
+def _proof(exporter: Exporter) -> str:
+    if exporter.release is None:
         return "Read with anything that reads Parquet."
-    if trainer.loader_ran:
+    if exporter.loader_ran:
         return (
-            f"Read from the source of {trainer.release}, whose own loader and reward call are run "
+            f"Read from the source of {exporter.release}, whose own loader and reward call are run "
             "on such a file by `make test-trainers`, without a GPU."
         )
     return (
-        f"Read from the source of {trainer.release}. **Not run against its loader**: there is no "
+        f"Read from the source of {exporter.release}. **Not run against its loader**: there is no "
         "package of it to install, so only the columns are tested, against its documented keys."
     )

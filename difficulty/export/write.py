@@ -19,8 +19,8 @@ from difficulty.grading.key import grading_key
 from difficulty.schema import Question
 from difficulty.settings.run import RunSpec, SamplingSpec
 from difficulty.settings.selection import SHARD_ROWS
+from difficulty.trainers.exporter import Exporter
 from difficulty.trainers.row import TrainingRow
-from difficulty.trainers.trainer import Trainer
 
 if TYPE_CHECKING:
     import duckdb
@@ -44,15 +44,15 @@ CONTROL = "-control"
 """Ends the name of a control's folder, so that a training run swaps one folder for another."""
 
 
-def is_written(run: store.RunFolder, trainer: Trainer, *, control: bool = False) -> bool:
+def is_written(run: store.RunFolder, exporter: Exporter, *, control: bool = False) -> bool:
     """Whether all files of an export are there; whole, since the README comes last."""
-    file = export_file(run, trainer.name, control=control)
+    file = export_file(run, exporter.name, control=control)
     return file.exists() and _readme_of(file).exists()
 
 
 def write_export(
     run: store.RunFolder,
-    trainer: Trainer,
+    exporter: Exporter,
     spec: RunSpec,
     stamp: store.Stamp,
     carried: Carried = NOTHING,
@@ -66,25 +66,25 @@ def write_export(
     Raises:
         SettingsError: a held-out share that cannot be met, or prompts that the trainer cannot take.
     """
-    file = export_file(run, trainer.name)
-    return _write(run, trainer, spec, stamp, carried, file=file, splits=splits_of(spec))
+    file = export_file(run, exporter.name)
+    return _write(run, exporter, spec, stamp, carried, file=file, splits=splits_of(spec))
 
 
 def write_control(
     run: store.RunFolder,
-    trainer: Trainer,
+    exporter: Exporter,
     spec: RunSpec,
     stamp: store.Stamp,
     carried: Carried = NOTHING,
 ) -> int:
     """Write exports/TRAINER-control/ in the same way; returns its number of rows."""
-    file = export_file(run, trainer.name, control=True)
-    return _write(run, trainer, spec, stamp, carried, file=file, splits=["control"])
+    file = export_file(run, exporter.name, control=True)
+    return _write(run, exporter, spec, stamp, carried, file=file, splits=["control"])
 
 
 def _write(
     run: store.RunFolder,
-    trainer: Trainer,
+    exporter: Exporter,
     spec: RunSpec,
     stamp: store.Stamp,
     carried: Carried,
@@ -97,14 +97,14 @@ def _write(
         connection = store.connect(run)
         make_splits(connection, run, spec)
         parts = [
-            _write_split(run, trainer, spec, stamp, carried, connection, file.parent, split)
+            _write_split(run, exporter, spec, stamp, carried, connection, file.parent, split)
             for split in splits
         ]
-        if trainer.reads_folder:
+        if exporter.reads_folder:
             write_folder(file, _folder_of(file))
         rows = parts[0].rows
         holds = CONTROL_HOLDS if splits == ["control"] else KEPT
-        text = readme(trainer, spec, file=file, folder=_folder_of(file), rows=rows, holds=holds)
+        text = readme(exporter, spec, file=file, folder=_folder_of(file), rows=rows, holds=holds)
         shards = shards_note(shards_of(file.parent, "train"))
         whole = f"{front_matter(parts)}{text}{shards}{card(run, spec, parts)}"
         store.write_text(_readme_of(file), whole)
@@ -116,7 +116,7 @@ def _write(
 
 def _write_split(
     run: store.RunFolder,
-    trainer: Trainer,
+    exporter: Exporter,
     spec: RunSpec,
     stamp: store.Stamp,
     carried: Carried,
@@ -129,21 +129,21 @@ def _write_split(
     def rows() -> Iterator[dict[str, Any]]:
         for row in training_rows(run, spec, connection, split):
             counts.setdefault(row.question.source, Counter())[row.level] += 1
-            yield full_row(trainer, row, carried)
+            yield full_row(exporter, row, carried)
 
     write_shards(
         shard_path(place, "heldout" if split == "heldout" else "train"),
         rows(),
-        full_schema(trainer, carried, plain=spec.sampling.prompt_style == "plain"),
+        full_schema(exporter, carried, plain=spec.sampling.prompt_style == "plain"),
         stamp,
-        shard_rows=shard_rows(spec, trainer),
+        shard_rows=shard_rows(spec, exporter),
     )
     return Part(split=split, counts=dict(sorted(counts.items())))
 
 
-def shard_rows(spec: RunSpec, trainer: Trainer) -> int:
+def shard_rows(spec: RunSpec, exporter: Exporter) -> int:
     """Rows of a file; a trainer that reads a folder gets them all in one."""
-    return sys.maxsize if trainer.reads_folder else spec.export.shard_rows or SHARD_ROWS
+    return sys.maxsize if exporter.reads_folder else spec.export.shard_rows or SHARD_ROWS
 
 
 def remove_export(file: Path) -> None:

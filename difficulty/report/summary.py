@@ -21,7 +21,7 @@ from difficulty.report.reward_summary import (
 )
 from difficulty.schema import OUTCOMES
 from difficulty.settings.run import RunSpec
-from difficulty.trainers.find import TRAINERS
+from difficulty.trainers.find import EXPORTERS
 
 TRUNCATED_SHARE = 0.05
 """Above this share of cut answers, levels say more about the token limit than about the model."""
@@ -260,7 +260,7 @@ def _exports(run: store.RunFolder, spec: RunSpec) -> list[ExportFile]:
             trainer=name,
             path=str(path),
             num_questions=sum(map(store.num_rows, shards_of(path.parent, "train"))),
-            keep_order=TRAINERS[name].keep_order,
+            keep_order=EXPORTERS[name].keep_order,
         )
         for name, path in paths.items()
         if path.exists()

@@ -27,7 +27,7 @@ from difficulty.settings.run import (
 from difficulty.settings.stated import stating
 from difficulty.sources.dataset import Dataset, find_dataset
 from difficulty.store import RunFolder
-from difficulty.trainers.find import find_trainer, require_one_turn
+from difficulty.trainers.find import find_exporter, require_one_turn
 
 
 def find_run_dataset(run: RunFolder, dataset: str, changes: Changes) -> Dataset:
@@ -101,7 +101,7 @@ def change_run(run: RunFolder, changes: Changes) -> RunSpec:
 
 def _require_trainers(changes: Changes) -> None:
     for trainer in changes.export.over(ExportSpec(trainers=())).trainers:
-        find_trainer(trainer)
+        find_exporter(trainer)
 
 
 def with_larger_limit(spec: RunSpec, max_tokens: int | None) -> Changes:

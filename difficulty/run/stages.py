@@ -47,7 +47,7 @@ from difficulty.selection.duplicates import evaluation_hashes, list_near_duplica
 from difficulty.settings import run as run_spec
 from difficulty.settings.run import RunSpec, settings_through
 from difficulty.store import RunFolder, Stamp
-from difficulty.trainers.find import TRAINERS, find_trainer, require_one_turn
+from difficulty.trainers.find import EXPORTERS, find_exporter, require_one_turn
 
 if TYPE_CHECKING:
     pass
@@ -340,8 +340,8 @@ def export(run: RunFolder, spec: RunSpec, live: Live) -> None:
     }
     settings = settings_through(spec, "selection") | layout_settings(spec)
     stale = _stale_exports(run, settings, inputs)
-    again = [name for name in stale if name in TRAINERS and name not in spec.export.trainers]
-    trainers = [find_trainer(name) for name in (*spec.export.trainers, *again)]
+    again = [name for name in stale if name in EXPORTERS and name not in spec.export.trainers]
+    trainers = [find_exporter(name) for name in (*spec.export.trainers, *again)]
     complete = not stale and all(is_written(run, trainer) for trainer in trainers)
     carried = NOTHING if complete else find_carried(run, spec)
     _remove_stale_exports(run, spec, stale, live)
@@ -394,7 +394,7 @@ def _remove_stale_exports(
     controlled = spec.export.control == "random"
     for name, path in stale.items():
         remove_export(path)
-        again = kept and (controlled if name.endswith(CONTROL) else name in TRAINERS)
+        again = kept and (controlled if name.endswith(CONTROL) else name in EXPORTERS)
         live.say(
             f"{run.exports / name}: it was made by other settings and is "
             f"{'made again' if again else 'removed'}"

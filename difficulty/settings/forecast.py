@@ -19,9 +19,7 @@ class ForecastSpec:
     trainer: Annotated[
         str | None,
         Setting(
-            "Say whether this trainer's steps fill: ms-swift, ms-swift-ray, verl, verl-v1, "
-            "nemo-rl, skyrl, open-instruct, trl, openrlhf, slime, areal, prime-rl; none takes it "
-            "back.",
+            "Say whether this trainer's steps fill: {resamplings}; none takes it back.",
             metavar="NAME",
             takes_back="none",
         ),

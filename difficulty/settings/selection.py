@@ -175,8 +175,7 @@ class ExportSpec:
     trainers: Annotated[
         tuple[str, ...],
         Setting(
-            "Trainers to write files for, by comma: trl, verl, ms-swift, openrlhf, verifiers, "
-            "areal, skyrl, nemo-rl, rllm, slime, open-instruct, plain.",
+            "Trainers to write files for, by comma: {exporters}.",
             option="--to",
             metavar="TRAINERS",
         ),

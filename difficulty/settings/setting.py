@@ -23,7 +23,8 @@ class Setting:
     """What is known of a setting beside its name, type and default."""
 
     help: str
-    """What it is, for the command line and the page of options; the default is added."""
+    """What it is, for the command line and the page of options; the default is added. The names of
+    ``{exporters}`` and ``{resamplings}``, which rooms above this one keep, are put in there."""
     _: KW_ONLY
     option: str | None = ""
     """Its option where that is not its name with dashes; None: it has none. A switch may have a

@@ -19,11 +19,11 @@ from difficulty.settings.run import RunSpec
 from difficulty.trainers import config_file
 from difficulty.trainers.config import (
     NAMES,
-    TRAINERS,
     Origin,
     TrainerConfig,
     read_trainer_config,
 )
+from difficulty.trainers.find import CONFIGS
 
 __all__ = ["Difference", "TrainerConfig", "check_like", "compare", "read_trainer_config"]
 
@@ -136,7 +136,7 @@ def _warning(each: Difference, config: TrainerConfig) -> str:
             f"variable. Check that it is {_shown(each, each.profiled)}"
         )
     if each.origin == "default":
-        can_be_stated = each.setting in TRAINERS[config.trainer].keys
+        can_be_stated = each.setting in CONFIGS[config.trainer].keys
         return (
             f"{label} may differ in training: {_shown(each, each.profiled)} here, "
             f"{_shown(each, each.trained)} by {config.trainer}'s default. "

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from difficulty.trainers.exporter import Exporter
+from difficulty.trainers.resampling import Resampling
 from difficulty.trainers.row import (
     TrainingRow,
     profile_fields,
@@ -14,41 +16,6 @@ from difficulty.trainers.trainer import Trainer
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-KEEP_ORDER = "data.shuffle=false"
-SETUP = """\
-```yaml
-data:
-  shuffle: false
-  train:
-    dataset_name: ResponseDataset
-    data_path: FILE
-    input_key: input
-    output_key: grading_key
-```
-
-The key then reaches your environment as `ground_truth`: an `EnvironmentInterface` whose `step`
-calls `difficulty.rewards.reward(reply, ground_truth)`. With `output_key: output` it is the gold as
-text, and a grader of NeMo-RL's own decides, which is not the profile's.
-"""
-OWN_SETUP = """\
-```python
-# own_reward.py: call it in the step of your EnvironmentInterface, as own_reward(reply, gold, {})
-OWN_REWARD
-```
-
-```yaml
-data:
-  shuffle: false
-  train:
-    dataset_name: ResponseDataset
-    data_path: FILE
-    input_key: input
-    output_key: output
-```
-
-The gold reaches your environment as `ground_truth`, and no other column does.
-"""
 
 
 def schema(*, plain: bool = False) -> pa.Schema:
@@ -79,15 +46,28 @@ def row(item: TrainingRow) -> dict[str, Any]:
     }
 
 
-TRAINER = Trainer(
+EXPORT = Exporter(
     name="nemo-rl",
     release="NeMo-RL of August 2026",
     loader_ran=False,
     schema=schema,
     row=row,
-    keep_order=KEEP_ORDER,
+    keep_order="data.shuffle=false",
+    reward="difficulty.rewards.reward",
     one_turn=True,
-    setup=SETUP,
-    own_setup=OWN_SETUP,
     reserved=("messages", "task_name"),
 )
+
+FORECAST = Resampling(
+    name="nemo-rl",
+    kind="rounds",
+    switch="grpo.use_dynamic_sampling=true",
+    max_rounds=11,
+    rounds_name="dynamic_sampling_max_gen_batches + 1",
+    own_batches=True,
+    stops=True,
+    tests="accuracy",
+    at_limit="raises ValueError: the run ends",
+)
+
+TRAINERS = (Trainer(name="nemo-rl", place=8, export=EXPORT, forecast=FORECAST),)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from difficulty.trainers.exporter import Exporter
+from difficulty.trainers.resampling import Resampling
 from difficulty.trainers.row import TrainingRow, messages_type, profile_fields, profile_types
 from difficulty.trainers.trainer import Trainer
 
@@ -11,56 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 VERIFIER = "difficulty"
-"""The name of the verifier below: ``dataset`` names the verifier of a row, not its source."""
-SETUP = """\
-```python
-# difficulty_verifier.py: import it before the trainer builds its verifiers
-from difficulty.rewards import reward
-from open_instruct.ground_truth_utils import VerificationResult, VerifierFunction
-
-
-class DifficultyVerifier(VerifierFunction):
-    def __init__(self, verifier_config=None):
-        super().__init__("difficulty", weight=1.0, verifier_config=verifier_config)
-
-    def __call__(self, tokenized_prediction, prediction, label, query=None, rollout_state=None):
-        return VerificationResult(score=reward(prediction, label) or 0.0)
-```
-
-```sh
---dataset_mixer_list FILE 1.0 --dataset_mixer_list_splits train \\
---ground_truths_key ground_truth --apply_verifiable_reward true
-```
-
-The prompt is all of `messages` but the last turn, which is the gold: nothing learns from it. Its
-loader shuffles with the run's seed, and an answer that cannot be judged counts as 0.
-"""
-OWN_SETUP = """\
-```python
-# own_reward.py: import it before the trainer builds its verifiers
-OWN_REWARD
-
-
-from difficulty.grading.key import question_from_key
-from open_instruct.ground_truth_utils import VerificationResult, VerifierFunction
-
-
-class OwnVerifier(VerifierFunction):
-    def __init__(self, verifier_config=None):
-        super().__init__("difficulty", weight=1.0, verifier_config=verifier_config)
-
-    def __call__(self, tokenized_prediction, prediction, label, query=None, rollout_state=None):
-        gold = question_from_key(label).answer
-        return VerificationResult(score=own_reward(prediction, gold, {"grading_key": label}))
-```
-
-```sh
---dataset_mixer_list FILE 1.0 --dataset_mixer_list_splits train \\
---ground_truths_key ground_truth --apply_verifiable_reward true
-```
-
-The verifier gets the grading key alone: a function that needs other columns cannot have them.
-"""
+"""The verifier in the template: ``dataset`` names the verifier of a row, not its source."""
 
 
 def schema(*, plain: bool = False) -> pa.Schema:
@@ -89,14 +42,26 @@ def row(item: TrainingRow) -> dict[str, Any]:
     }
 
 
-TRAINER = Trainer(
+EXPORT = Exporter(
     name="open-instruct",
     release="open-instruct of August 2026",
     loader_ran=False,
     schema=schema,
     row=row,
     keep_order=None,
-    setup=SETUP,
-    own_setup=OWN_SETUP,
+    reward="difficulty.rewards.reward",
     reserved=("input_ids", "input_ids_prompt", "labels", "attention_mask"),
 )
+
+FORECAST = Resampling(
+    name="open-instruct",
+    kind="once",
+    switch="--filter_zero_std_samples true, which is the default",
+    reading="raw",
+    metric="batch/filtered_prompts_pct",
+    metric_says="share of groups dropped: the raw collapse rate",
+    at_limit="drops collapsed groups and trains on a smaller batch (active_sampling "
+    "refills it instead)",
+)
+
+TRAINERS = (Trainer(name="open-instruct", place=11, export=EXPORT, forecast=FORECAST),)

@@ -4,39 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from difficulty.trainers.exporter import Exporter
 from difficulty.trainers.row import TrainingRow, messages_type, profile_fields, profile_types
 from difficulty.trainers.trainer import Trainer
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-KEEP_ORDER = "the order of the rows"
-SETUP = """\
-```python
-import pandas as pd
-
-from difficulty.rewards import reward
-
-for row in pd.read_parquet("FILE").to_dict("records"):
-    messages = [dict(turn) for turn in row["prompt"]]  # of a plain run the prompt is a text
-    reply = ...  # what your model answers to them
-    reward(reply, row["grading_key"], finish_reason="stop")  # "length" for a reply that was cut
-```
-"""
-OWN_SETUP = """\
-```python
-# own_reward.py
-OWN_REWARD
-
-
-import pandas as pd
-
-for row in pd.read_parquet("FILE").to_dict("records"):
-    messages = [dict(turn) for turn in row["prompt"]]  # of a plain run the prompt is a text
-    reply = ...  # what your model answers to them
-    own_reward(reply, row["answer"], row, messages)
-```
-"""
 
 
 def schema(*, plain: bool = False) -> pa.Schema:
@@ -69,14 +42,15 @@ def row(item: TrainingRow) -> dict[str, Any]:
     }
 
 
-TRAINER = Trainer(
+EXPORT = Exporter(
     name="plain",
-    release="no trainer",
+    release=None,
     loader_ran=False,
     schema=schema,
     row=row,
-    keep_order=KEEP_ORDER,
-    setup=SETUP,
-    own_setup=OWN_SETUP,
+    keep_order="the order of the rows",
+    reward="difficulty.rewards.reward",
     takes_text=True,
 )
+
+TRAINERS = (Trainer(name="plain", place=12, export=EXPORT),)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from difficulty.trainers.exporter import Exporter
 from difficulty.trainers.row import (
     TrainingRow,
     profile_fields,
@@ -14,50 +15,6 @@ from difficulty.trainers.trainer import Trainer
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-KEEP_ORDER = "data.shuffle=False"
-SETUP = """\
-```python
-# difficulty_reward.py: the reward_function of your workflow or environment
-from rllm.rewards.reward_types import RewardOutput
-
-from difficulty.rewards import reward
-
-
-def reward_fn(task_info, action):
-    found = reward(action, task_info["grading_key"])
-    return RewardOutput(
-        reward=found or 0.0, is_correct=found == 1.0, metadata={"unknown": found is None}
-    )
-```
-
-```python
-from rllm.data.dataset import Dataset
-
-train_dataset = Dataset.load_data("FILE")
-```
-"""
-OWN_SETUP = """\
-```python
-# own_reward.py: the reward_function of your workflow or environment
-OWN_REWARD
-
-
-from rllm.rewards.reward_types import RewardOutput
-
-
-def reward_fn(task_info, action):
-    columns = {"source": task_info["data_source"], **task_info}
-    found = own_reward(action, task_info["ground_truth"], columns)
-    return RewardOutput(reward=found, is_correct=found >= OWN_THRESHOLD, metadata={})
-```
-
-```python
-from rllm.data.dataset import Dataset
-
-train_dataset = Dataset.load_data("FILE")
-```
-"""
 
 
 def schema(*, plain: bool = False) -> pa.Schema:
@@ -90,16 +47,17 @@ def row(item: TrainingRow) -> dict[str, Any]:
     }
 
 
-TRAINER = Trainer(
+EXPORT = Exporter(
     name="rllm",
     release="rLLM of August 2026",
     loader_ran=False,
     schema=schema,
     row=row,
-    keep_order=KEEP_ORDER,
+    keep_order="data.shuffle=False",
+    reward="difficulty.rewards.reward",
     one_turn=True,
-    setup=SETUP,
-    own_setup=OWN_SETUP,
     flat=True,
     reserved=("task_path", "instruction"),
 )
+
+TRAINERS = (Trainer(name="rllm", place=9, export=EXPORT),)

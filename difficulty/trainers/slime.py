@@ -4,46 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from difficulty.trainers.exporter import Exporter
+from difficulty.trainers.resampling import NEVER_FAILS, Resampling
 from difficulty.trainers.row import TrainingRow, messages_type, profile_fields, profile_types
 from difficulty.trainers.trainer import Trainer
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-KEEP_ORDER = "no --rollout-shuffle, which is the default"
-SETUP = """\
-```python
-# difficulty_reward.py
-from difficulty.rewards import reward
-
-
-async def reward_func(args, sample, **kwargs):
-    end = "length" if sample.status == sample.Status.TRUNCATED else "stop"
-    return reward(sample.response, sample.metadata["grading_key"], finish_reason=end) or 0.0
-```
-
-```sh
---prompt-data FILE --input-key input --label-key label --metadata-key metadata \\
---apply-chat-template --custom-rm-path difficulty_reward.reward_func
-```
-
-Of a plain run leave out `--apply-chat-template`. An answer that cannot be judged counts as 0 here.
-"""
-OWN_SETUP = """\
-```python
-# own_reward.py
-OWN_REWARD
-
-
-async def reward_func(args, sample, **kwargs):
-    return own_reward(sample.response, sample.label, sample.metadata)
-```
-
-```sh
---prompt-data FILE --input-key input --label-key label --metadata-key metadata \\
---apply-chat-template --custom-rm-path own_reward.reward_func
-```
-"""
 
 
 def schema(*, plain: bool = False) -> pa.Schema:
@@ -68,15 +35,27 @@ def row(item: TrainingRow) -> dict[str, Any]:
     }
 
 
-TRAINER = Trainer(
+EXPORT = Exporter(
     name="slime",
     release="slime of August 2026",
     loader_ran=False,
     schema=schema,
     row=row,
-    keep_order=KEEP_ORDER,
-    setup=SETUP,
-    own_setup=OWN_SETUP,
+    keep_order="no --rollout-shuffle, which is the default",
+    reward="difficulty.rewards.reward",
     takes_text=True,
     extras_in="metadata",
 )
+
+FORECAST = Resampling(
+    name="slime",
+    kind="replace",
+    switch="--dynamic-sampling-filter-path "
+    "slime.rollout.filter_hub.dynamic_sampling_filters.check_reward_nonzero_std",
+    reading="rejected",
+    metric="rollout/dynamic_filter/drop_zero_std_*",
+    metric_says="groups dropped a step, one metric a reward value; add them up",
+    at_limit=f"{NEVER_FAILS}; groups that finish early, with short answers, come first",
+)
+
+TRAINERS = (Trainer(name="slime", place=10, export=EXPORT, forecast=FORECAST),)

@@ -4,54 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from difficulty.trainers.config_keys import ConfigKeys
+from difficulty.trainers.exporter import Exporter, Native
+from difficulty.trainers.resampling import NEVER_FAILS, Resampling
 from difficulty.trainers.row import TrainingRow, messages_type, profile_fields, profile_types
 from difficulty.trainers.trainer import Trainer
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-KEEP_ORDER = "data.shuffle=False"
-SETUP = """\
-```sh
-python -m verl.trainer.main_ppo \\
-    data.train_files=FILE data.shuffle=False \\
-    reward.custom_reward_function.path=pkg://difficulty.rewards \\
-    reward.custom_reward_function.name=compute_score \\
-    ...
-```
-
-Over-long prompts are dropped without a word where `data.filter_overlong_prompts` is on: set
-`data.max_prompt_length` to what the longest prompt needs. verl does not say whether a reply was
-cut.
-"""
-OWN_SETUP = """\
-```python
-# own_reward.py
-OWN_REWARD
-
-
-def compute_score(data_source, solution_str, ground_truth, extra_info=None, **more):
-    columns = {"source": data_source, **(extra_info or {})}
-    return own_reward(solution_str, ground_truth, columns)
-```
-
-```sh
-python -m verl.trainer.main_ppo \\
-    data.train_files=FILE data.shuffle=False \\
-    reward.custom_reward_function.path=own_reward.py \\
-    reward.custom_reward_function.name=compute_score \\
-    ...
-```
-"""
-NATIVE_SETUP = """\
-```sh
-python -m verl.trainer.main_ppo \\
-    data.train_files=FILE data.shuffle=False \\
-    reward.custom_reward_function.path=OWN_PATH \\
-    reward.custom_reward_function.name=OWN_NAMES \\
-    ...
-```
-"""
 
 
 def schema(*, plain: bool = False) -> pa.Schema:
@@ -81,16 +41,15 @@ def row(item: TrainingRow) -> dict[str, Any]:
     }
 
 
-TRAINER = Trainer(
+EXPORT = Exporter(
     name="verl",
     release="verl 0.9.1",
     loader_ran=True,
     schema=schema,
     row=row,
-    keep_order=KEEP_ORDER,
-    setup=SETUP,
-    own_setup=OWN_SETUP,
-    native_setup=NATIVE_SETUP,
+    keep_order="data.shuffle=False",
+    reward="difficulty.rewards.compute_score",
+    native=Native(style="verl"),
     extras_in="extra_info",
     reserved=(
         "tools_kwargs",
@@ -99,4 +58,65 @@ TRAINER = Trainer(
         "num_turns",
         "rollout_reward_scores",
     ),
+)
+
+FORECAST = Resampling(
+    name="verl",
+    kind="rounds",
+    switch="algorithm.filter_groups.enable=True",
+    max_rounds=10,
+    rounds_name="algorithm.filter_groups.max_num_gen_batches (0: no limit)",
+    zero_is_no_limit=True,
+    train_groups=512,
+    batch_ratio=3,
+    own_batches=True,
+    stops=True,
+    tests="accuracy",
+    reading="batches",
+    metric="train/num_gen_batches",
+    metric_says="generation batches a step; rises as more groups collapse",
+    at_limit="raises ValueError: the run ends (recipe of verl up to 0.7; verl-v1 has no limit)",
+)
+V1 = Resampling(
+    name="verl-v1",
+    kind="replace",
+    switch="algorithm.filter_groups.enable=True, with algorithm.filter_groups.metric",
+    reading="rejected",
+    metric="training/filter_groups/evicted_samples",
+    metric_says="groups thrown away a step for equal rewards",
+    at_limit=f"{NEVER_FAILS}, two groups for each rejected one; those still running then "
+    "are finished and thrown away (up to a batch more). Tests the reward's sum unless "
+    "filter_groups.metric is acc",
+)
+"""The trainer in ``verl/trainer/ppo/v1`` of that release."""
+
+# verl/trainer/config/{rollout/rollout,data/legacy_data,model/hf_model}.yaml (0.9.1). The agent
+# loop sends repetition_penalty 1.0 whatever the config holds (experimental/agent_loop/
+# agent_loop.py, trainer/ppo/v1/agent_loop_tq.py) and never min_p, so neither can be stated. The
+# rollout's lengths are those of data unless they are set.
+LIKE = ConfigKeys(
+    marks=frozenset({"actor_rollout_ref", "data", "algorithm"}),
+    marks_are_sections=True,
+    keys={
+        "temperature": ("actor_rollout_ref.rollout.temperature",),
+        "top_p": ("actor_rollout_ref.rollout.top_p",),
+        "top_k": ("actor_rollout_ref.rollout.top_k",),
+        "template_arguments": ("data.apply_chat_template_kwargs",),
+        "model": ("actor_rollout_ref.model.path",),
+        "max_tokens": ("actor_rollout_ref.rollout.response_length", "data.max_response_length"),
+        "max_prompt_tokens": (
+            "actor_rollout_ref.rollout.prompt_length", "data.max_prompt_length",
+        ),
+        "group_size": ("actor_rollout_ref.rollout.n",),
+    },
+    defaults={
+        "temperature": 1.0, "top_p": 1.0, "top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0,
+        "template_arguments": {}, "model": "~/models/deepseek-llm-7b-chat", "max_tokens": 512,
+        "max_prompt_tokens": 512, "group_size": 1,
+    },
+)  # fmt: skip
+
+TRAINERS = (
+    Trainer(name="verl", place=2, export=EXPORT, forecast=FORECAST, like=LIKE),
+    Trainer(name="verl-v1", place=2, forecast=V1),
 )

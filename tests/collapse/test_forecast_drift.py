@@ -12,7 +12,7 @@ from difficulty.collapse.complete import complete
 from difficulty.collapse.drift import HALF, drift, shifted
 from difficulty.collapse.fills import QuestionSet
 from difficulty.collapse.steps import fill_chance
-from difficulty.collapse.trainers import plan_run
+from difficulty.collapse.training import plan_run
 from difficulty.settings.forecast import ForecastSpec
 
 SPECIALIST = (636, 216, 180, 223, 294, 2164)

@@ -22,9 +22,10 @@ from difficulty.collapse.fills import Draw, QuestionSet, draws_of, moments, usab
 from difficulty.collapse.outlook import outlook
 from difficulty.collapse.safety import SAFE, candidate_of, least_rounds, p_all_steps
 from difficulty.collapse.steps import step_of
-from difficulty.collapse.trainers import TRAINERS, plan_run
+from difficulty.collapse.training import plan_run
 from difficulty.errors import SettingsError
 from difficulty.settings.forecast import ForecastSpec
+from difficulty.trainers.find import RESAMPLINGS
 from tests.cli.test_cli import SPECIALIST, difficulty, one_line
 from tests.conftest import ROOT
 
@@ -141,7 +142,8 @@ def test_fills_batches_and_the_first_batch_agree_with_simulation(size, redraw):
     plan = dataclasses.replace(
         plan_run("ms-swift", redraw=redraw, train_groups=groups), train_groups=needed
     )
-    plan = dataclasses.replace(plan, trainer=dataclasses.replace(plan.trainer, wasted=0))
+    rule = dataclasses.replace(plan.resampling, wasted=0)
+    plan = dataclasses.replace(plan, resampling=rule)
     step = step_of(alike(*usable), plan)
     fills, batches, first = simulate(
         usable, groups=groups, rounds=3, redraw=redraw, needed=needed, repeats=repeats, rng=rng
@@ -243,7 +245,7 @@ CONTRACT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", TRAINERS)
+@pytest.mark.parametrize("name", RESAMPLINGS)
 def test_every_trainer_has_an_answer_without_nan(specialist, name):
     answer = trainer_answer(specialist, plan_run(name, train_groups=48))
     json.dumps(answer, allow_nan=False)
@@ -257,7 +259,7 @@ def test_every_trainer_has_an_answer_without_nan(specialist, name):
         )
         assert part["answers_per_useful_group"] >= 8
     assert answer["pool"]["expected_batches"] >= answer["kept"]["expected_batches"]
-    assert (answer["safe"]["reason"] is None) == (TRAINERS[name].kind == "rounds")
+    assert (answer["safe"]["reason"] is None) == (RESAMPLINGS[name].kind == "rounds")
 
 
 def test_what_each_metric_will_read(specialist):
@@ -403,7 +405,7 @@ def test_caps_leave_fewer_questions_to_draw(specialist):
 @settings(max_examples=8, deadline=None)
 @given(
     by_correct=st.lists(st.integers(0, 60), min_size=6, max_size=6).filter(any),
-    name=st.sampled_from(sorted(TRAINERS)),
+    name=st.sampled_from(sorted(RESAMPLINGS)),
 )
 def test_any_counts_have_an_honest_answer(by_correct, name):
     found = forecast(table(by_correct))

@@ -9,7 +9,7 @@ import pytest
 
 from difficulty import store
 from difficulty.errors import SettingsError
-from difficulty.export import TRAINERS
+from difficulty.export import EXPORTERS
 from difficulty.export.carried import Carried, find_carried, full_row, full_schema, left_out_of
 from difficulty.run import stages
 from difficulty.run.change import find_run_dataset, plan_run, save_run
@@ -158,11 +158,11 @@ def test_a_column_that_cannot_be_carried_is_one_line(begin, live, names, message
         stages.export(run, with_change(run, {"export": {"carry": names}}), live)
 
 
-@pytest.mark.parametrize("name", TRAINERS)
+@pytest.mark.parametrize("name", EXPORTERS)
 def test_every_trainers_file_holds_the_columns_where_its_rewards_look(name):
     from tests.export.test_export import CARRIED_IN, ONE_TURN, training_row
 
-    trainer = TRAINERS[name]
+    trainer = EXPORTERS[name]
     taken = dict.fromkeys(trainer.reserved, "y")
     own = {"tests": ["a"], "weight": 1, "level": "x", **taken}
     question = make_question(metadata=json.dumps(own))

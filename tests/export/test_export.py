@@ -11,7 +11,7 @@ import pytest
 
 from difficulty import store
 from difficulty.errors import InputError, SettingsError
-from difficulty.export import TRAINERS, find_trainer
+from difficulty.export import EXPORTERS, find_exporter
 from difficulty.export.readme import readme
 from difficulty.grading.key import grading_key, question_from_key
 from difficulty.run import stages
@@ -58,9 +58,9 @@ def rows_for(name):
 ROWS = rows_for("trl")
 
 
-@pytest.fixture(params=TRAINERS)
+@pytest.fixture(params=EXPORTERS)
 def exported(request, tmp_path):
-    trainer = TRAINERS[request.param]
+    trainer = EXPORTERS[request.param]
     path = tmp_path / f"{trainer.name}.parquet"
     rows = [trainer.row(row) for row in rows_for(trainer.name)]
     pq.write_table(pa.Table.from_pylist(rows, trainer.schema()), path)
@@ -157,7 +157,7 @@ def test_messages_hold_exactly_role_and_content_and_end_with_the_user(exported):
 
 def test_the_gold_is_text_and_where_its_trainer_looks_for_it():
     def row(name):
-        return TRAINERS[name].row(rows_for(name)[1])
+        return EXPORTERS[name].row(rows_for(name)[1])
 
     assert row("trl")["solution"] == row("ms-swift")["solution"] == "a,c"
     assert row("areal")["answer"] == row("verifiers")["answer"] == row("plain")["answer"] == "a,c"
@@ -170,21 +170,21 @@ def test_the_gold_is_text_and_where_its_trainer_looks_for_it():
 
 def test_open_instruct_cuts_off_the_gold_and_never_the_question():
     for system in (None, "Be brief."):
-        messages = TRAINERS["open-instruct"].row(training_row(QUESTIONS[0], 0, system))["messages"]
+        messages = EXPORTERS["open-instruct"].row(training_row(QUESTIONS[0], 0, system))["messages"]
         prompt = messages if len(messages) == 1 else messages[:-1]  # as its tokenizer does
         assert prompt[-1] == {"role": "user", "content": "2 + 2?"}
 
 
 @pytest.mark.parametrize("name", ONE_TURN)
 def test_turns_that_a_trainer_would_lose_are_refused(name):
-    assert "2 + 2?" in TRAINERS[name].row(rows_for(name)[0]).values()
+    assert "2 + 2?" in EXPORTERS[name].row(rows_for(name)[0]).values()
     with pytest.raises(SettingsError, match=f"{name} takes one user turn .* are system, user. Pro"):
-        TRAINERS[name].row(ROWS[0])
+        EXPORTERS[name].row(ROWS[0])
 
 
 def test_a_plain_run_gives_text_to_the_trainers_that_take_it_and_one_turn_to_the_others():
     item = dataclasses.replace(rows_for("rllm")[0], plain_prompt="2 + 2?")
-    for name, trainer in TRAINERS.items():
+    for name, trainer in EXPORTERS.items():
         row = trainer.row(item)
         table = pa.Table.from_pylist([row], trainer.schema(plain=True))
         if trainer.takes_text:
@@ -211,7 +211,7 @@ def test_pandas_reads_the_file(exported):
 
 
 def test_rllms_rows_are_flat_since_pandas_would_make_arrays_of_lists():
-    assert not any(pa.types.is_nested(field.type) for field in TRAINERS["rllm"].schema())
+    assert not any(pa.types.is_nested(field.type) for field in EXPORTERS["rllm"].schema())
 
 
 def test_the_file_holds_only_plain_types_and_no_librarys_metadata(exported):
@@ -252,8 +252,8 @@ def test_areal_gets_a_folder_that_datasets_loads_with_the_rows_of_the_file(writt
 
 
 def test_every_export_has_a_readme_that_points_at_its_file_our_reward_and_the_order(written):
-    exports = written(*TRAINERS)
-    for name, trainer in TRAINERS.items():
+    exports = written(*EXPORTERS)
+    for name, trainer in EXPORTERS.items():
         text = (exports / name / "README.md").read_text()
         file = exports / name / ("train" if trainer.reads_folder else "train-00000.parquet")
         assert file.exists()
@@ -279,7 +279,7 @@ def own_spec(*parts, threshold=None):
 
 def readme_of(name, spec, place=Path("exports")):
     file = place / name / "train-00000.parquet"
-    return readme(TRAINERS[name], spec, file=file, folder=file.parent / "train", rows=1)
+    return readme(EXPORTERS[name], spec, file=file, folder=file.parent / "train", rows=1)
 
 
 def test_the_readme_of_a_run_with_a_reward_of_its_own_says_so():
@@ -305,7 +305,7 @@ def own_file(tmp_path):
 
 
 @pytest.mark.parametrize("function", ["as_trl", "as_verl"])
-@pytest.mark.parametrize("name", TRAINERS)
+@pytest.mark.parametrize("name", EXPORTERS)
 def test_the_settings_name_the_users_reward_and_its_call_gives_its_value(name, function, own_file):
     text = readme_of(name, own_spec((own_file, function, 1)), own_file.parent)
     assert str(own_file.parent) in text
@@ -393,7 +393,7 @@ def test_an_export_whose_last_file_is_missing_is_made_again(written):
 
 
 def test_verls_ground_truth_is_text_and_its_rule_style_is_stated(tmp_path):
-    row = TRAINERS["verl"].row(ROWS[0])
+    row = EXPORTERS["verl"].row(ROWS[0])
     assert row["reward_model"] == {"style": "rule", "ground_truth": "4"}
     assert row["extra_info"]["index"] == 0
 
@@ -428,7 +428,7 @@ def test_an_unknown_trainer_lists_those_there_are():
     with pytest.raises(
         SettingsError, match="unknown trainer: 'axolotl'. Choose from trl, verl, ms-swift"
     ):
-        find_trainer("axolotl")
+        find_exporter("axolotl")
 
 
 @pytest.mark.parametrize("name", ONE_TURN)

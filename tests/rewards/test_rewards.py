@@ -11,7 +11,7 @@ import pytest
 
 from difficulty.audit.cases import read_case
 from difficulty.errors import InputError, SettingsError
-from difficulty.export import TRAINERS
+from difficulty.export import EXPORTERS
 from difficulty.grading import grade
 from difficulty.grading.key import grading_key
 from difficulty.rewards import (
@@ -142,7 +142,7 @@ def test_areal_takes_every_reply_for_finished_without_end_tokens():
 
 def readme_module(name):
     """The reward file that the README of an export tells to write, run as it stands."""
-    block = re.search(r"```python\n(.*?)```", TRAINERS[name].setup, re.DOTALL)[1]
+    block = re.search(r"```python\n(.*?)```", EXPORTERS[name].setup, re.DOTALL)[1]
     module = ModuleType(name)
     exec(compile(block, name, "exec"), module.__dict__)
     return module
@@ -177,7 +177,7 @@ def test_the_reward_files_of_rllm_and_open_instruct_grade_every_stopped_reply(mo
             monkeypatch.setitem(sys.modules, parent, ModuleType(parent))
     function = readme_module("rllm").reward_fn
     verifier = readme_module("open-instruct").DifficultyVerifier()
-    assert verifier.name == TRAINERS["open-instruct"].row(training_row("choice"))["dataset"]
+    assert verifier.name == EXPORTERS["open-instruct"].row(training_row("choice"))["dataset"]
     for key, text, expected in zip(*stopped(), strict=True):
         assert function({"grading_key": key}, text).reward == (expected or 0.0)
         assert verifier([], text, key).score == (expected or 0.0)
@@ -315,7 +315,7 @@ def training_row(kind):
 def exported(name, kind):
     """What an exporter writes for a question, and the question."""
     item = training_row(kind)
-    return TRAINERS[name].row(item), item.question
+    return EXPORTERS[name].row(item), item.question
 
 
 @pytest.mark.parametrize("kind", ["choice", "numeric"])
