@@ -284,7 +284,7 @@ SCRIPT = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
 sys.path[:0] = {path!r}
-from tests.test_grading_pool import pair
+from tests.grading.test_grading_pool import pair
 from difficulty.grading import GraderPool
 def endless():
     index = 0
@@ -322,7 +322,7 @@ def test_workers_end_with_their_parent(number):
 SUSPENDED = """
 import sys, time
 sys.path[:0] = {path!r}
-from tests.test_grading_pool import pair
+from tests.grading.test_grading_pool import pair
 from difficulty.grading import GraderPool
 with GraderPool(2, deadline_s=1) as pool:
     end, bad = time.monotonic() + 5, 0

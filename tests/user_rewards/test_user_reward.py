@@ -342,7 +342,7 @@ PARENT = """
 import sys, time
 sys.path[:0] = {path!r}
 from pathlib import Path
-import test_user_reward as tests
+from tests.user_rewards import test_user_reward as tests
 with tests.open_pool(Path({file!r}), "reward") as pool:
     list(pool.score_all([tests.request_of(tests.QUESTION, tests.reply())]))
 """
