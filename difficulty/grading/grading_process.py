@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from multiprocessing.reduction import ForkingPickler
+import pickle
 from typing import Any
 
 from difficulty.schema import Completion, Grade, Question
 from difficulty.workers.process import WorkerProcess
-from difficulty.workers.progress import Progress, shared_memory
 
 Pair = tuple[Question, Completion]
 
 READY = "ready"
 LOAD = "load"
 """A request to load Math-Verify, answered by READY."""
+MEMORY_BYTES = 4 * 2**30
+"""Memory that grading may take beyond what the process has at its start."""
 
 
 class GradingProcess(WorkerProcess):
@@ -25,15 +25,11 @@ class GradingProcess(WorkerProcess):
     """
 
     def __init__(self, deadline_s: float) -> None:
-        memory = shared_memory()
-        self.progress = Progress(memory)
-        numbers = (memory, deadline_s)
-        super().__init__("difficulty.grading.serve:serve", numbers, descriptors=[memory])
-        os.close(memory)
+        super().__init__("difficulty.grading.serve:serve", (deadline_s,), memory_bytes=MEMORY_BYTES)
 
-    def send(self, message: object) -> bool:
-        """Send a request; false if the process is gone."""
-        return self.send_bytes(ForkingPickler.dumps(message))
+    def send(self, message: object) -> None:
+        """Send a request; a process that is gone is noticed when it is read."""
+        self.send_bytes(pickle.dumps(message))
 
     def receive(self) -> Any:
         """The next reply.

@@ -1,49 +1,30 @@
-"""Grade a stream of completions on several processes, with a deadline for every item.
-
-A worker that hangs or runs out of memory costs one ``grader_error``: its parent kills it, starts
-another and goes on with the rest of the chunk.
-"""
+"""Grade a stream of completions on several processes, with a deadline for every item."""
 
 from __future__ import annotations
 
-import itertools
-import time
-from collections import deque
+import contextlib
+import functools
+import pickle
+import signal
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from multiprocessing.connection import wait
-from types import TracebackType
 
-from difficulty.grading.grading_process import Pair
-from difficulty.grading.slot import Job, Slot
-from difficulty.schema import Completion, Grade, Question
+from difficulty.grading.grading_process import READY, GradingProcess, Pair, failed_grade
+from difficulty.schema import Grade
+from difficulty.workers.pool import Pool
+from difficulty.workers.work import Answers, Ready, Work
 
 CHUNK = 128
 """Completions sent to a worker at a time."""
-WINDOW = 4
-"""Finished chunks a worker that may wait for an older unfinished one: the bound on memory."""
+WINDOW = 6
+"""Chunks a worker that may be held beyond the oldest unfinished one: the bound on memory."""
 DEADLINE_S = 10.0
+START_LIMIT_S = 120.0
+"""Seconds within which a worker must have started and loaded what it needs."""
+MESSAGE_BYTES = 2**28
+"""More than the grades of a chunk of the longest replies."""
 
 
-@dataclass
-class _Stream:
-    """The chunks of one stream that are not with a worker."""
-
-    source: Iterator[Job]
-    ready: deque[Job] = field(default_factory=deque)
-    """Read and prepared, so that a worker that is done need not wait for its next one."""
-    finished: dict[int, list[Grade]] = field(default_factory=dict)
-
-    def read_ahead(self, number: int, bound: int) -> None:
-        """Prepare up to ``number`` chunks, fewer if that many finished ones are waiting."""
-        while len(self.ready) < number and len(self.finished) < bound:
-            job = next(self.source, None)
-            if job is None:
-                return
-            self.ready.append(job)
-
-
-class GraderPool:
+class GraderPool(Pool[Pair, Grade]):
     """Worker processes that grade; use it as a context manager so that none is left behind.
 
     Args:
@@ -52,77 +33,49 @@ class GraderPool:
     """
 
     def __init__(self, workers: int, deadline_s: float = DEADLINE_S) -> None:
-        self.workers = workers
-        self.deadline_s = deadline_s
-        self._slots: list[Slot] = []
+        workers = max(1, workers)
+        super().__init__(
+            Work(
+                start=functools.partial(GradingProcess, deadline_s),
+                write=pickle.dumps,
+                read=_read,
+                failed=lambda pair, reason: failed_grade(pair[1], reason),
+                fault=functools.partial(_fault, deadline_s),
+                no_start=functools.partial(_no_start, deadline_s),
+                deadline_s=deadline_s,
+                start_limit_s=START_LIMIT_S,
+                message_bytes=MESSAGE_BYTES,
+                look_ahead=workers * WINDOW * CHUNK,
+                chunk=(CHUNK, CHUNK),
+                workers=workers,
+            )
+        )
 
-    def __enter__(self) -> GraderPool:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End all workers; busy ones at once."""
-        for slot in self._slots:
-            slot.close()
-        self._slots = []
-
-    def grade_all(self, pairs: Iterable[tuple[Question, Completion]]) -> Iterator[Grade]:
+    def grade_all(self, pairs: Iterable[Pair]) -> Iterator[Grade]:
         """Grade pairs as a stream; grades come in the order of the pairs.
 
-        At most ``workers * (WINDOW + 2)`` chunks are held at a time.
+        At most ``workers * WINDOW`` chunks are held at a time.
 
         Raises:
             RunError: the workers cannot be started.
         """
-        stream = _Stream(_chunks(pairs))
-        try:
-            for index in itertools.count():
-                while index not in stream.finished:
-                    if not self._advance(stream):
-                        return
-                yield from stream.finished.pop(index)
-        finally:
-            if any(slot.job is not None for slot in self._slots):
-                self.close()
-
-    def _advance(self, stream: _Stream) -> bool:
-        """Hand out chunks, then wait for a worker; false if nothing is left to do."""
-        if not self._slots:
-            self._slots = [Slot(self.deadline_s) for _ in range(max(1, self.workers))]
-        bound = WINDOW * len(self._slots)
-        for slot in self._slots:
-            if slot.job is None:
-                stream.read_ahead(1, bound)
-                if stream.ready:
-                    slot.give(stream.ready.popleft())
-        busy = [slot for slot in self._slots if slot.job is not None]
-        if not busy:
-            return False
-        stream.read_ahead(len(self._slots), bound)
-        # Nobody says that an item begins: looking once a deadline is soon enough to end it in time.
-        first = min(slot.look_at() for slot in busy) - time.monotonic()
-        heard = wait(
-            [slot.worker.connection for slot in busy],
-            timeout=max(0.01, min(first, self.deadline_s) + 0.01),
-        )
-        for slot in busy:
-            job = slot.settle(heard=slot.worker.connection in heard)
-            if job is not None:
-                stream.finished[job.index] = job.in_order()
-        return True
+        with contextlib.closing(self.answer_all(pairs)) as found:
+            for grades in found:
+                yield from grades or ()
 
 
-def _chunks(pairs: Iterable[Pair]) -> Iterator[Job]:
-    iterator = iter(pairs)
-    for index in itertools.count():
-        chunk = list(itertools.islice(iterator, CHUNK))
-        if not chunk:
-            return
-        yield Job(index, chunk)
+def _read(message: bytes) -> Ready | Answers[Grade]:
+    found = pickle.loads(message)
+    return Ready() if found == READY else Answers(first=found[0], answers=found[1])
+
+
+def _fault(deadline_s: float, code: int | None) -> str:
+    if code is None:
+        return f"the grader's deadline of {deadline_s:g} s"
+    own_limit = code == -signal.SIGPROF
+    return "the grader's deadline" if own_limit else f"the grader's worker died ({code})"
+
+
+def _no_start(deadline_s: float, code: int | None) -> str:
+    reason = _fault(deadline_s, code)
+    return f"the grader's workers do not start: {reason}. Run grading alone to see why"

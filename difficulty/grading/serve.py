@@ -1,20 +1,19 @@
 """The child's side of grading in a process of its own: what a ``GradingProcess`` runs.
 
-It ends when the socket closes, ignores Ctrl-C (its parent handles it), and has a memory limit and a
-limit on processor time of its own, so that it is not left behind hung if its parent is killed. That
-time stands still with the process, where a scheduler suspends a job.
+It has a limit on processor time of its own, so that it is not left behind hung if its parent is
+killed: a comparison may keep every other thread from running. That time stands still with the
+process, where a scheduler suspends a job.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import math
+import pickle
 import signal
 import time
 from collections.abc import Iterable, Sequence
 from multiprocessing.connection import Connection
-from pathlib import Path
 
 from difficulty.grading.equal.library import load_library, needs_library
 from difficulty.grading.equal.verdict import Verdict, evaluate
@@ -23,54 +22,48 @@ from difficulty.grading.grading_process import LOAD, READY, Pair, failed_grade
 from difficulty.schema import Completion, Grade, Question
 from difficulty.workers.progress import Progress
 
-MEMORY_BYTES = 4 * 2**30
-"""Address space that grading may take beyond what the process has at its start."""
 GRACE_S = 5
 """Processor seconds beyond the deadline at which a worker ends itself, if its parent has not."""
 SEND_EVERY_S = 0.2
 """Grades wait at most this long for others to be sent with: what a crash can make undone."""
 
 
-def serve(descriptor: float, memory: float, deadline_s: float) -> None:
+def serve(connection: Connection, progress: Progress, deadline_s: float) -> None:
     """The child's side: answer requests until the socket closes.
 
-    A request is a list of pairs, answered by lists of as many Grades in all, or a (gold, answer)
-    pair of strings, answered by one Verdict.
+    A request is a list of pairs, answered by lists of as many Grades in all, each with the number
+    of its first pair since the start, or a (gold, answer) pair of strings, answered by one Verdict.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    connection, progress = Connection(int(descriptor)), Progress(int(memory))
-    _limit_memory()
-    seconds = math.ceil(deadline_s) + GRACE_S
-    with contextlib.suppress(EOFError, OSError):
-        connection.send(READY)
-        while True:
-            request = connection.recv()
-            if request == LOAD:
-                load_library()
-                connection.send(READY)
-            elif isinstance(request, tuple):
-                connection.send(_compare(*request, seconds=seconds))
-            else:
-                _grade_all(connection, progress, request, seconds)
+    seconds, first = math.ceil(deadline_s) + GRACE_S, 0
+    connection.send(READY)
+    while True:
+        request = connection.recv()
+        if request == LOAD:
+            load_library()
+            connection.send(READY)
+        elif isinstance(request, tuple):
+            connection.send(_compare(*request, seconds=seconds))
+        else:
+            _grade_all(connection, progress, request, first, seconds)
+            first += len(request)
 
 
 def _grade_all(
-    connection: Connection, progress: Progress, pairs: Sequence[Pair], seconds: int
+    connection: Connection, progress: Progress, pairs: Sequence[Pair], first: int, seconds: int
 ) -> None:
+    """Grade pairs that are numbered from ``first`` on, and send the grades in batches."""
     _preload(question for question, _ in pairs if question.kind == "math")
     grades: list[Grade] = []
     sent = now = time.monotonic()
-    for number, (question, completion) in enumerate(pairs):
+    for number, (question, completion) in enumerate(pairs, first):
         progress.begin(number, now)
         grades.append(_grade_one(question, completion, seconds))
         progress.end()
         now = time.monotonic()
-        if now - sent > SEND_EVERY_S:
-            connection.send(grades)
+        if now - sent > SEND_EVERY_S or number + 1 == first + len(pairs):
+            connection.send_bytes(pickle.dumps((number + 1 - len(grades), grades)))
             grades = []
             sent = now = time.monotonic()
-    if grades:
-        connection.send(grades)
 
 
 def _grade_one(question: Question, completion: Completion, seconds: int) -> Grade:
@@ -112,15 +105,3 @@ def _preload(questions: Iterable[Question]) -> None:
         from difficulty.grading.equal import compare  # noqa: F401
     if any(map(needs_library, golds)):
         load_library()
-
-
-def _limit_memory() -> None:
-    """Limit the address space, where the system can (not on macOS)."""
-    import resource
-
-    statm = Path("/proc/self/statm")
-    if not statm.exists():
-        return
-    taken = int(statm.read_text().split()[0]) * resource.getpagesize()
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY_BYTES,) * 2)

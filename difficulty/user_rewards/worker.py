@@ -1,4 +1,4 @@
-"""The process that calls the user's functions; its parent may kill it at any time.
+"""What a reward worker runs: it calls the user's functions.
 
 Messages are JSON over one socket, and nothing that the parent reads is ever unpickled: the
 functions may run what a model wrote. What they print goes to a log. With one function that is not
@@ -12,9 +12,9 @@ import asyncio
 import contextlib
 import faulthandler
 import inspect
+import itertools
 import json
 import os
-import signal
 import sys
 import threading
 import time
@@ -26,42 +26,33 @@ from typing import Any
 from difficulty.user_rewards.call import BadResult, arguments, read_result, type_of
 from difficulty.user_rewards.function import Loaded, Unusable, describe, load
 from difficulty.user_rewards.setup import Setup, setup_from_json
+from difficulty.user_rewards.under_way import UnderWay
+from difficulty.workers.progress import Progress
 
 Message = dict[str, Any]
 
 
-def serve(descriptor: float) -> None:
+def serve(connection: Connection, progress: Progress) -> None:
     """Load the functions, say so, and judge what comes until the socket closes."""
-    connection = Connection(int(descriptor))
-    os.set_inheritable(connection.fileno(), False)
-    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     faulthandler.enable()
-    with contextlib.suppress(EOFError, OSError):
-        setup = setup_from_json(json.loads(connection.recv_bytes()))
-        judge = _Judge(connection, setup)
-        if not judge.load():
-            return
-        if judge.together:
-            asyncio.run(judge.judge_together())
-        else:
-            judge.judge_one_by_one()
-
-
-def _end_with_parent(parent: int) -> None:
-    """End this process and those it started once the parent is gone, even in the midst of a call.
-
-    An alarm would do the same, but functions use the alarm themselves.
-    """
-    while os.getppid() == parent:
-        time.sleep(1)
-    os.killpg(0, signal.SIGKILL)
+    setup = setup_from_json(json.loads(connection.recv_bytes()))
+    judge = _Judge(connection, progress, setup)
+    if not judge.load():
+        return
+    if judge.together:
+        asyncio.run(judge.judge_together())
+    else:
+        judge.judge_one_by_one()
 
 
 class _Judge:
     """Calls each function for each reply and sends what it gave."""
 
-    def __init__(self, connection: Connection, setup: Setup) -> None:
+    def __init__(self, connection: Connection, progress: Progress, setup: Setup) -> None:
         self.connection = connection
+        self.progress = progress
+        self.numbers = itertools.count()
+        """Of the calls: the parent counts in the same way."""
         self.setup = setup
         self.tracebacks = 0
 
@@ -82,10 +73,12 @@ class _Judge:
         loop = asyncio.new_event_loop()
         while True:
             for request in json.loads(self.connection.recv_bytes()):
-                for number, function in enumerate(self.functions):
-                    started = time.monotonic()
+                for function in self.functions:
+                    number, started = next(self.numbers), time.monotonic()
+                    self.progress.begin(number, started)
                     found = self._call(function, request, loop)
-                    self._report(request, number, found, started)
+                    self.progress.end()
+                    self._report(number, found, started)
 
     def _call(self, function: Loaded, request: Message, loop: asyncio.AbstractEventLoop) -> Message:
         with self._faults() as found:
@@ -100,11 +93,14 @@ class _Judge:
         requests: asyncio.Queue[list[Message] | None] = asyncio.Queue()
         threading.Thread(target=self._read_into, args=(requests, asyncio.get_running_loop()),
                          daemon=True).start()  # fmt: skip
+        under_way = UnderWay(self.progress, self.setup.deadline_s)
         async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(under_way.watch())
             while (batch := await requests.get()) is not None:
                 for request in batch:
-                    for number, function in enumerate(self.functions):
-                        tasks.create_task(self._judge_async(number, function, request))
+                    for function in self.functions:
+                        number = next(self.numbers)
+                        tasks.create_task(self._judge_async(number, function, request, under_way))
             os._exit(0)  # the parent closed the socket and waits for nothing under way
 
     def _read_into(
@@ -118,13 +114,16 @@ class _Judge:
         except (EOFError, OSError):
             loop.call_soon_threadsafe(put, None)
 
-    async def _judge_async(self, number: int, function: Loaded, request: Message) -> None:
+    async def _judge_async(
+        self, number: int, function: Loaded, request: Message, under_way: UnderWay
+    ) -> None:
         started = time.monotonic()
-        deadline = asyncio.timeout(self.setup.deadline_s)
+        deadline = asyncio.timeout(None)
         with self._faults() as found:
             try:
                 async with deadline:
-                    result = await function.call(**arguments(function, request, self.setup))
+                    with under_way.call(number, deadline):
+                        result = await function.call(**arguments(function, request, self.setup))
             except TimeoutError as error:
                 if not deadline.expired():
                     raise
@@ -135,7 +134,7 @@ class _Judge:
                     raise
                 raise BadResult("CancelledError") from error
             found.update(self._value(result, function))
-        self._report(request, number, found, started)
+        self._report(number, found, started)
 
     def _value(self, result: Any, function: Loaded) -> Message:
         found = read_result(result, function.style)
@@ -163,9 +162,9 @@ class _Judge:
             return ""
         return " (completions are messages here; --reward-completions text gives texts)"
 
-    def _report(self, request: Message, number: int, found: Message, started: float) -> None:
+    def _report(self, number: int, found: Message, started: float) -> None:
         milliseconds = 1000 * (time.monotonic() - started)
-        self._send({"index": request["index"], "part": number, "ms": milliseconds, **found})
+        self._send({"call": number, "ms": milliseconds, **found})
 
     def _send(self, message: Message) -> None:
         self.connection.send_bytes(json.dumps(message).encode())

@@ -15,25 +15,26 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
+
+from difficulty.workers.progress import Progress, shared_memory
 
 SEND_LIMIT_S = 30
 """Seconds after which a worker that takes nothing more counts as lost."""
 CLOSE_LIMIT_S = 2.0
 
-_START = "import sys; from difficulty.workers.process import run; run(*sys.argv[1:])"
+_START = "import sys; from difficulty.workers.child import run; run(*sys.argv[1:])"
 
 
 class WorkerProcess:
     """The parent's side.
 
     Args:
-        target: ``package.module:function``, called in the child with the descriptor of its end of
-            the socket and ``numbers``.
+        target: ``package.module:function``, called in the child with its end of the socket, its
+            ``Progress`` and ``numbers``.
         numbers: what else it is given.
-        descriptors: further open files that it inherits.
+        memory_bytes: memory that it may take beyond what it has once ``target`` is imported.
         stdout: descriptor of the file that takes what it prints.
         stderr: the same for its errors; None: our own standard error.
     """
@@ -43,17 +44,21 @@ class WorkerProcess:
         target: str,
         numbers: Sequence[float] = (),
         *,
-        descriptors: Sequence[int] = (),
+        memory_bytes: int,
         stdout: int = subprocess.DEVNULL,
         stderr: int | None = None,
     ) -> None:
         ours, theirs = socket.socketpair()
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_LIMIT_S, 0))
+        memory = shared_memory()
+        self.progress = Progress(memory)
+        self.progress.reset()
         path = os.pathsep.join(part or str(Path.cwd()) for part in sys.path)
-        with theirs:
+        told = (theirs.fileno(), memory, memory_bytes, *numbers)
+        with theirs, os.fdopen(memory):
             self.process = subprocess.Popen(
-                [sys.executable, "-c", _START, target, *map(str, (theirs.fileno(), *numbers))],
-                pass_fds=[theirs.fileno(), *descriptors],
+                [sys.executable, "-c", _START, target, *map(str, told)],
+                pass_fds=[theirs.fileno(), memory],
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
@@ -62,20 +67,22 @@ class WorkerProcess:
             )
         self.connection = Connection(ours.detach())
 
-    def send_bytes(self, message: bytes | memoryview) -> bool:
-        """Send a message; false if the process is gone or takes nothing."""
+    def send_bytes(self, message: bytes) -> None:
+        """Send a message; a process that takes none is ended, which reading it then says."""
         try:
             self.connection.send_bytes(message)
         except OSError:
-            return False
-        return True
+            self._kill_group()
 
     def kill(self) -> int:
         """End the process and all that it started; returns its exit code (negative: the signal)."""
         self.connection.close()
+        self._kill_group()
+        return self.process.wait()
+
+    def _kill_group(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        return self.process.wait()
 
     def exit_code(self) -> int:
         """Exit code of a process that closed its socket; what it started ends with it."""
@@ -93,9 +100,3 @@ def close_all(processes: Sequence[WorkerProcess]) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.process.wait(timeout=max(0.01, end - time.monotonic()))
         process.kill()
-
-
-def run(target: str, *numbers: str) -> None:
-    """The child's side: call what the parent named."""
-    module, _, name = target.partition(":")
-    getattr(import_module(module), name)(*map(float, numbers))

@@ -10,13 +10,11 @@ from pathlib import Path
 import pytest
 
 from difficulty.errors import RunError
-from difficulty.grading import GraderPool, grade, slot
+from difficulty.grading import GraderPool, grade
 from difficulty.grading import shared as shared_module
 from difficulty.grading.equal.verdict import Verdict, evaluate
 from difficulty.grading.shared import shared_math_equal
-from difficulty.grading.slot import Job, Slot
 from difficulty.schema import Completion, Question
-from difficulty.workers.progress import At, Progress, shared_memory
 
 
 def pair(index, *, text=None, gold="4", kind="numeric"):
@@ -125,102 +123,6 @@ def test_a_hanging_item_of_a_later_chunk_is_ended_by_the_parent_and_not_by_its_o
     assert found[150].reason == "the grader's deadline of 1 s"
 
 
-def test_a_job_keeps_what_is_graded_and_asks_for_the_rest_again():
-    job = Job(0, [pair(index) for index in range(5)])
-    grades = [grade(*each) for each in job.pairs]
-    job.take(grades[:2])
-    job.fail(3, "the grader's deadline")
-    job.ask()
-    assert (job.asked, job.done) == ([2, 4], False)
-    job.take([grades[2], grades[4]])
-    assert job.done
-    found = job.in_order()
-    assert [*found[:3], found[4]] == [*grades[:3], grades[4]]
-    assert (found[3].outcome, found[3].sample_index) == ("grader_error", 3)
-
-
-class StillWorker:
-    """A worker without a process, which does nothing unless it is told to."""
-
-    def __init__(self, deadline_s):
-        self.connection = self
-        self.progress = Progress(shared_memory())
-        self.requests = 0
-
-    def send_bytes(self, request):
-        self.requests += 1
-
-    def kill(self):
-        return -9
-
-
-def overdue_slot(monkeypatch):
-    """A slot with a job of three items, the second of which is over its deadline."""
-    monkeypatch.setattr(slot, "GradingProcess", StillWorker)
-    monkeypatch.setattr(slot, "LOOK_AGAIN_S", 0)
-    place = Slot(deadline_s=1)
-    place.give(Job(0, [pair(index) for index in range(3)]))
-    place.worker.progress.begin(1, time.monotonic() - 2)
-    return place
-
-
-def looked_at_twice(place):
-    return place.settle(heard=False) or place.settle(heard=False)
-
-
-def test_an_item_over_its_deadline_is_blamed_though_earlier_grades_are_not_there_yet(monkeypatch):
-    place = overdue_slot(monkeypatch)
-    first = place.worker
-    assert looked_at_twice(place) is None
-    assert {at: each.outcome for at, each in place.job.grades.items()} == {1: "grader_error"}
-    assert place.job.asked == [0, 2]
-    assert place.worker is not first
-    assert place.worker.requests == 1
-
-
-def test_an_item_that_ends_just_as_its_worker_is_killed_is_not_blamed(monkeypatch):
-    place = overdue_slot(monkeypatch)
-    progress = place.worker.progress
-
-    def last_moment():
-        progress.end()
-        progress.begin(2, time.monotonic())
-
-    monkeypatch.setattr(place.worker, "kill", last_moment)
-    assert looked_at_twice(place) is None
-    assert place.job.grades == {}
-    assert place.job.asked == [0, 1, 2]
-
-
-def test_an_item_that_ends_after_the_first_look_is_not_blamed(monkeypatch):
-    place = overdue_slot(monkeypatch)
-    first = place.worker
-    place.settle(heard=False)
-    first.progress.begin(2, time.monotonic() - 2)
-    place.settle(heard=False)
-    assert (place.worker, place.job.grades) == (first, {})
-
-
-def test_an_item_within_its_deadline_is_left_alone(monkeypatch):
-    place = overdue_slot(monkeypatch)
-    first = place.worker
-    first.progress.begin(1, time.monotonic())
-    assert looked_at_twice(place) is None
-    assert place.worker is first
-
-
-def test_progress_is_seen_by_both_sides():
-    descriptor = shared_memory()
-    parent, worker = Progress(descriptor), Progress(descriptor)
-    os.close(descriptor)
-    parent.reset()
-    assert worker.read() == At(-1, 0)
-    worker.begin(3, 12.5)
-    assert parent.read() == At(3, 12.5)
-    worker.end()
-    assert parent.read() == At(3, 0)
-
-
 @pytest.mark.usefixtures("slow_words")
 def test_workers_that_never_begin_are_reported_and_not_started_for_ever(tmp_path):
     (tmp_path / "sitecustomize.py").write_text("import os; os._exit(5)")
@@ -284,7 +186,7 @@ SCRIPT = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
 sys.path[:0] = {path!r}
-from tests.test_grading_pool import pair
+from tests.grading.test_grading_pool import pair
 from difficulty.grading import GraderPool
 def endless():
     index = 0
@@ -322,7 +224,7 @@ def test_workers_end_with_their_parent(number):
 SUSPENDED = """
 import sys, time
 sys.path[:0] = {path!r}
-from tests.test_grading_pool import pair
+from tests.grading.test_grading_pool import pair
 from difficulty.grading import GraderPool
 with GraderPool(2, deadline_s=1) as pool:
     end, bad = time.monotonic() + 5, 0

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -192,7 +193,7 @@ HANG = """
 def test_a_hang_or_a_crash_costs_one_reward_and_the_others_are_judged(
     code, kind, word, fault, monkeypatch
 ):
-    monkeypatch.setattr("difficulty.user_rewards.slot.GRACE_S", 0.5)
+    monkeypatch.setattr("difficulty.workers.slot.GRACE_S", 0.5)
     path = code(HANG.format(kind=kind))
     texts = [str(number) for number in range(30)]
     texts[10] = word
@@ -331,7 +332,7 @@ def test_no_process_is_left_behind_not_even_one_that_a_function_started(code):
     """.replace("{folder}", str(code("", name="empty.py").parent)))  # fmt: skip
     with open_pool(path, "reward", reward_deadline=2.0) as pool:
         assert faults(list(pool.score_all([request_of(QUESTION, reply())]))) == ["deadline of 2 s"]
-        workers = [slot.process.process.pid for slot in pool._slots]
+        workers = [slot.worker.process.pid for slot in pool._slots]
     child = int((path.parent / "pid").read_text())
     end = time.monotonic() + 10
     while any(map(alive, [child, *workers])) and time.monotonic() < end:
@@ -339,13 +340,87 @@ def test_no_process_is_left_behind_not_even_one_that_a_function_started(code):
     assert not any(map(alive, [child, *workers]))
 
 
+@pytest.mark.parametrize("kind", ["def", "async def"])
+def test_a_function_that_asks_for_too_much_memory_costs_one_reward(code, kind, monkeypatch):
+    monkeypatch.setattr(pools, "MEMORY_BYTES", 2**30)
+    path = code(f"""
+        {kind} reward(completions, **columns):
+            return [float(len(bytearray(int(completions[0][0]["content"]))))]
+    """)
+    found = score(path, "reward", replies=["10", str(2**31), "20"])
+    assert values(found) == [[10.0], [None], [20.0]]
+    assert faults(found)[1] == "MemoryError"
+
+
+def test_a_worker_that_ends_between_calls_blames_no_reply(code):
+    path = code("""
+        import os, threading
+        def reward(completions, **columns):
+            if completions[0][0]["content"] == "1":
+                threading.Timer(0.2, os._exit, [3]).start()
+            return [float(completions[0][0]["content"])]
+    """)
+
+    def requests():
+        for text in "012":
+            yield request_of(QUESTION, reply(text))
+            time.sleep(1)
+
+    with open_pool(path, "reward", concurrency=1) as pool:
+        assert values(pool.score_all(requests())) == [[0.0], [1.0], [2.0]]
+
+
+SLOW = {
+    "def": """
+        import os, time
+        def reward(completions, **columns):
+            open("{folder}/pid", "w").write(str(os.getpid()))
+            for _ in range(20): time.sleep(0.1)
+            return [1.0]
+    """,
+    "async def": """
+        import asyncio, os
+        async def reward(completions, **columns):
+            open("{folder}/pid", "w").write(str(os.getpid()))
+            for _ in range(20): await asyncio.sleep(0.1)
+            return [1.0]
+    """,
+}
+"""Rewards that take two seconds, in many short sleeps: one long one ends while we are stopped."""
+
+
+@pytest.mark.parametrize("kind", SLOW)
+def test_a_run_that_is_suspended_and_resumed_blames_no_call(code, kind):
+    path = code(SLOW[kind].replace("{folder}", str(code("", name="empty.py").parent)))
+    script = PARENT.format(path=[p or str(Path.cwd()) for p in sys.path], file=str(path))
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
+    ) as parent:
+        worker = pid_in(path.parent / "pid")
+        time.sleep(0.5)
+        for pid in (parent.pid, worker):
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(3 if kind == "def" else 9)
+        for pid in (parent.pid, worker):
+            os.kill(pid, signal.SIGCONT)
+        assert parent.stdout.read().strip() == "[[1.0]]"
+
+
+def pid_in(path):
+    """The number that a worker wrote, once it is there."""
+    end = time.monotonic() + 60
+    while not (path.exists() and path.read_text()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return int(path.read_text())
+
+
 PARENT = """
 import sys, time
 sys.path[:0] = {path!r}
 from pathlib import Path
-import test_user_reward as tests
-with tests.open_pool(Path({file!r}), "reward") as pool:
-    list(pool.score_all([tests.request_of(tests.QUESTION, tests.reply())]))
+from tests.user_rewards import test_user_reward as tests
+with tests.open_pool(Path({file!r}), "reward", reward_deadline=3.0) as pool:
+    print(tests.values(pool.score_all([tests.request_of(tests.QUESTION, tests.reply())])))
 """
 
 
@@ -358,10 +433,7 @@ def test_a_worker_in_the_midst_of_a_call_ends_with_its_parent(code):
     """.replace("{folder}", str(code("", name="empty.py").parent)))  # fmt: skip
     script = PARENT.format(path=[p or str(Path.cwd()) for p in sys.path], file=str(path))
     parent = subprocess.Popen([sys.executable, "-c", script])
-    pid, end = path.parent / "pid", time.monotonic() + 60
-    while not (pid.exists() and pid.read_text()) and time.monotonic() < end:
-        time.sleep(0.05)
-    worker = int(pid.read_text())
+    worker, end = pid_in(path.parent / "pid"), time.monotonic() + 60
     assert alive(worker)
     parent.kill()
     parent.wait()
