@@ -10,12 +10,15 @@ from difficulty.grading.normalize import plain
 from difficulty.grading.read.multi import ordered_set
 from difficulty.grading.read.numbers import parse_number
 from difficulty.grading.read.options import Options, option_key, options_of
+from difficulty.grading.words.joints import AND, OR
 from difficulty.grading.words.units import is_quantity
 from difficulty.schema import Choice, Completion, Kind, Question
 
-_EITHER = re.compile(r"\s+or\s+|\s*(?:または|又は|或|または)\s*", re.IGNORECASE)
+_EITHER = re.compile(rf"\s+(?:{OR.west})\s+|\s*(?:{OR.east})\s*", re.IGNORECASE)
 _LABELLED = re.compile(r"[(\[{<]?\s*([A-Za-z0-9])\s*[)\]}>.:、.]")
-_LABEL_SEPARATOR = re.compile(r"[\s,、,;;・·/&+()\[\]{}]+|\band\b|と|和|및", re.IGNORECASE)
+_LABEL_SEPARATOR = re.compile(
+    rf"[\s,、,;;・·/&+()\[\]{{}}]+|\b(?:{AND.west})\b|{AND.east}", re.IGNORECASE
+)
 _HASHES = re.compile(r"####\s*([^\n]+)\s*$")
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{")
 _LATEX = re.compile(r"\\[A-Za-z%!,;:]|\$|[_^{}]")

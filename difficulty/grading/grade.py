@@ -25,10 +25,11 @@ from difficulty.grading.read.settle import Declared
 from difficulty.grading.read.text import read_text, text_key
 from difficulty.grading.read.thoughts import reply_end, reply_start, without_struck
 from difficulty.grading.read.together import REFUSED
+from difficulty.grading.words.joints import AND, EXCEPT, OR
 from difficulty.grading.words.markers import MARK, NAMED, ODD_ONE
 from difficulty.schema import Completion, Grade, Question
 
-GRADER_VERSION = "4"
+GRADER_VERSION = "5"
 """Changes whenever a verdict on some reply changes, so that cached grades can be told apart."""
 
 MAX_CHARS = 200_000
@@ -142,7 +143,7 @@ def _options(question: Question) -> Options:
 
 
 _ODD_ONE_ASKED = re.compile(
-    r"\b(?:not|except|least|false|incorrect|wrong|untrue|inaccurate|inappropriate|exclud\w*|avoid\w*|"
+    rf"\b(?:not|{EXCEPT.west}|least|false|incorrect|wrong|untrue|inaccurate|inappropriate|exclud\w*|avoid\w*|"
     r"contraindicat\w*|odd|unlikely|never|unrelated|exception)\b|n't\b|誤|不|ない|なかった|除|错|"
     r"錯|禁忌|아닌|않|틀린|잘못",
     re.IGNORECASE,
@@ -154,7 +155,7 @@ def _asks_for_odd_one(prompt: str) -> bool:
     return not prompt.strip() or _ODD_ONE_ASKED.search(prompt) is not None
 
 
-_OPEN_ENDED = re.compile(r"[\s,、;/&.*_`\"'|:=+-]*(?:[a-z]{1,3}|と|及び|および|和|및)?\s*")
+_OPEN_ENDED = re.compile(rf"[\s,、;/&.*_`\"'|:=+-]*(?:[a-z]{{1,3}}|{(OR + AND).east})?\s*")
 _NUMBER_ENDED = re.compile(r"[\d.,\s]*")
 
 

@@ -16,7 +16,7 @@ from difficulty.grading.equal.algebra import (
 from difficulty.grading.equal.expression import Node, UnreadableError, read_expression
 from difficulty.grading.equal.forms import Form, form_of, signs_opened, words_key
 from difficulty.grading.equal.latex import squeeze
-from difficulty.grading.words.units import same_unit, split_unit
+from difficulty.grading.words.units import same_unit, split_unit, without_letter
 
 MAX_ITEMS = 30
 
@@ -69,6 +69,10 @@ def _same_expression(gold: str, answer: Form) -> bool:
     else:
         return False
     answer_value, answer_unit = split_unit(value)
+    if gold_unit and not answer_unit:
+        answer_value, answer_unit = without_letter(answer_value, gold_unit)
+    if answer_unit and not gold_unit:
+        gold_value, gold_unit = without_letter(gold_value, answer_unit)
     if not same_unit(gold_unit, answer_unit):
         return False
     return _same_scalar(gold_value, answer_value)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 
 from difficulty.grading.normalize import plain
+from difficulty.grading.words.joints import AND, OR
+from difficulty.grading.words.units import DEGREE
 
 MAX_LENGTH = 2000
 """Characters of a mathematical answer; a longer one is refused."""
@@ -57,16 +59,17 @@ _REPEATING = re.compile(r"(\d{1,9})\.(\d{0,9})\\(?:overline|bar)\s*\{(\d{1,9})\}
 _DEGREES = re.compile(
     r"\^\s*(?:\{\s*\\(?:circ|degree)\s*\}|\\(?:circ|degree)(?![a-z]))|\\circ(?![a-z])"
 )
-_DEGREE_WORD = re.compile(r"(?<=\d)\s?度(?=\W|$)")
-_COUNTER = re.compile(
-    r"(?<=[\d}])\s?(?:通り|個|人|本|枚|回|円|点|匹|台|組|种|个|元|개|가지|명|원)$"
-)
+_DEGREE_WORD = re.compile(rf"(?<=\d)\s?(?:{DEGREE})(?=\W|$)")
 _FUNCTION_TEXT = re.compile(
     r"\\text\s*\{\s*((?:arc)?(?:sin|cos|tan|cot|sec|csc)h?|ln|log|exp|gcd|lcm|max|min|e|i|d|"
     r"sqrt|[A-Za-z])\s*\}"
 )
-_JOINING_TEXT = re.compile(r"\\text\s*\{\s*,?\s*(?:and|or|または|または|和|或)\s*,?\s*\}")
-_JOINING_WORD = re.compile(r"\s*,?\s+(?:and|or)\s+")
+_JOINT = OR + AND
+_JOINING_TEXT = re.compile(rf"\\text\s*\{{\s*,?\s*(?:{_JOINT.west}|{_JOINT.east})\s*,?\s*\}}")
+_JOINING_WORD = re.compile(
+    rf"\s*,?\s+(?:{_JOINT.west})\s+|"
+    rf"(?<=[\dA-Za-z}})\]])\s?[,、]?\s?(?:{_JOINT.east})\s?(?=[-\dA-Za-z\\({{\[])"
+)
 _BOXED = re.compile(r"^\\?(?:boxed|fbox|framebox)\s*\{(.*)\}$", re.DOTALL)
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 
@@ -84,7 +87,7 @@ def normalize_math(text: str) -> str:
         lambda found: _COMMANDS.get(found[1], found[0]),
         text,
     )
-    text = _COUNTER.sub("", _DEGREE_WORD.sub(r"\\degree ", text))
+    text = _DEGREE_WORD.sub(r"\\degree ", text)
     text = _SPACE_COMMAND.sub(" ", text).replace("\\$", "").replace("$", "").replace("\\%", "%")
     text = text.replace("**", "^").replace("=>", "\\implies ").replace("==", "=")
     text = re.sub(r"\s+", " ", text)  # before the patterns that look for space on two sides

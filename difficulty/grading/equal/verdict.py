@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from difficulty.grading.equal.latex import squeeze, static_limit
 from difficulty.grading.read.numbers import parse_number
+from difficulty.grading.words.units import same_unit, split_counter
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,12 @@ def compare_at_once(gold: str, answer: str) -> Verdict | None:
     refused = static_limit(answer)
     if refused is not None:
         return Verdict(False, f"answer refused: {refused}")
+    (gold, gold_unit), (answer, unit) = split_counter(gold), split_counter(answer)
     gold_number, answer_number = parse_number(gold), parse_number(answer)
     if gold_number is None or answer_number is None:
         return None
+    if not same_unit(gold_unit, unit):
+        return Verdict(False, "another unit")
     same = gold_number == answer_number
     return Verdict(same, "same number" if same else "another number")
 

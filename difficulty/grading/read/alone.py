@@ -10,6 +10,7 @@ from difficulty.grading.read.conclude import lists_options, lists_own_words, of_
 from difficulty.grading.read.labels import read_labels
 from difficulty.grading.read.options import Options, option_key
 from difficulty.grading.read.settle import Declared
+from difficulty.grading.words.joints import THEREFORE
 from difficulty.grading.words.markers import CONCLUDE, MARK
 
 
@@ -96,9 +97,9 @@ def _beside_list(reply: Normal, found: list[Declared], options: Options) -> list
 
 
 _LEADS_TO = re.compile(
-    r"\b(?:best|correct|right|answer|conclusion|conclude|diagnosis|therefore|thus|hence|next step|"
+    rf"\b(?:{THEREFORE.west}|best|correct|right|answer|conclude|diagnosis|next step|"
     r"most (?:likely|appropriate|suitable|probable|accurate)|final|choose|select)\b[^\n]{0,60}:\Z"
-    r"|(?:正解|答え?|最も|適切|診断|よって|したがって|結論|答案|选择|因此|所以|综上|정답|따라서)"
+    rf"|(?:正解|答え?|最も|適切|診断|答案|选择|정답|{THEREFORE.east})"
     r"[^\n]{0,40}:\Z"
 )
 _ASKS = re.compile(

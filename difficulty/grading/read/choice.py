@@ -12,6 +12,7 @@ from difficulty.grading.read.labels import Labels, read_labels
 from difficulty.grading.read.options import Mention, Options
 from difficulty.grading.read.settle import Declared, settle
 from difficulty.grading.read.tail import after_declared
+from difficulty.grading.words.joints import OR
 from difficulty.grading.words.markers import NAMED, ODD_ONE
 
 
@@ -110,7 +111,7 @@ _ALTERNATIVE = re.compile(
     r"[^.\n]{0,120}?\b(?:otherwise|or else|alternatively|in (?:which|that) case,?|"
     r"(?:could|might|may) (?:also |well )?be)\W{1,3}"
     r"(?:it(?:'s| is) |the answer (?:is|would be) |also )?|"
-    r"[^。\n]{0,40}?(?:也可能是?|或者是?|もしくは|あるいは)|"
+    rf"[^。\n]{{0,40}}?(?:也可能是?|(?:{OR.east})是?)|"
     r"[^。\n]{0,12}[、,]\s*(?=[a-z0-9ア-オ]も(?:正|答|あり|考|可))"
 )
 

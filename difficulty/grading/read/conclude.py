@@ -17,6 +17,7 @@ from difficulty.grading.read.options import Mention, Options, begins_sentence, o
 from difficulty.grading.read.settle import Declared
 from difficulty.grading.read.stated import SENTENCE, stated, without_echo
 from difficulty.grading.words.anchors import Anchored
+from difficulty.grading.words.joints import AND, OR
 from difficulty.grading.words.leads import (
     CONCLUDING,
     NOT_CHOSEN,
@@ -118,7 +119,7 @@ def _is_conditional(low: str, found: re.Match[str]) -> bool:
     return "would" in found.group() and _CONDITION.match(low, found.end()) is not None
 
 
-_TAIL = re.compile(r"[a-z0-9)],?\s(?:and|or|&)\s\Z")
+_TAIL = re.compile(rf"[a-z0-9)],?\s(?:{(OR + AND).west}|&)\s\Z")
 """The label after these words ends a list, and the next one begins a clause."""
 _FREE = re.compile(r"(?:^|[\s。、,:(「『*はがとでのもに])\Z")
 """What may stand before a label that ends a sentence: not the word of ``ビタミンCである``."""

@@ -14,7 +14,9 @@ from difficulty.grading.equal.latex import normalize_math, split_top, squeeze
 from difficulty.grading.normalize import Normal
 from difficulty.grading.read.declare import runs_on
 from difficulty.grading.read.numbers import parse_number
+from difficulty.grading.words.joints import IN_TOTAL, THEREFORE
 from difficulty.grading.words.phrases import REFUSAL
+from difficulty.grading.words.units import COUNTER, WESTERN
 
 MAX_LINE = 600
 """Characters of such a line; a longer one is no plain statement."""
@@ -30,9 +32,8 @@ _SEGMENT_OPENS = re.compile(r"\$|\\\(|\\\[")
 _SEGMENT_REACH = 4_004
 """Characters of the longest segment."""
 UNIT_AFTER = re.compile(
-    r"\s*(?:\\text\{[^{}]*\}|(?:square |cubic )?(?:cm|mm|km|m|in|ft|yd|mi|kg|g|mg|ml|l|s|h|"
-    r"min|degrees?|percent|%|dollars?|cents?|inches|feet|meters?|metres?|units?|miles?|"
-    r"hours?|minutes?|seconds?)(?![A-Za-z])(?:\^\{?[23]\}?)?)"
+    rf"\s*(?:\\text\{{[^{{}}]*\}}|(?:square |cubic )?(?:{WESTERN}|units?|%)(?![A-Za-z])"
+    rf"(?:\^\{{?[23]\}}?)?|{COUNTER})"
 )
 
 
@@ -84,7 +85,7 @@ _UNEVALUATED = re.compile(
 _LABEL = re.compile(r"[A-Za-z](?:_\{?\w{1,4}\}?)?'?(?:\([A-Za-z\d, ]{1,9}\))?|\\[a-z]+")
 
 _NAMES = r"(?:the|its|their|our|this|it)\b"
-_LEADS = r"(?:(?:and|so|thus|hence|then|therefore|finally|overall|in total|altogether),?\s+)?"
+_LEADS = rf"(?:(?:and|then|{(THEREFORE + IN_TOTAL).west}),?\s+)?"
 _SENTENCE = re.compile(
     rf"\s*{_LEADS}(?P<subject>{_NAMES}[^=:;,?!()]{{0,160}}?|[A-Za-z]{{3,20}}(?=\s*=|\s+(?:is|"
     rf"equals)\b))"

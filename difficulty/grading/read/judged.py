@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from difficulty.grading.normalize import Normal
 from difficulty.grading.read.options import Options
+from difficulty.grading.words.joints import THEREFORE
 
 MAX_VERDICT = 400
 """Characters of one option's part of the list that are looked at."""
@@ -60,17 +61,17 @@ def right_ones(reply: Normal, start: int, options: Options) -> list[Judged]:
 
 
 _SINGLED = re.compile(
-    r"(?:^|[.:;,)–—\s-])(?:this|it|which|hence|so this|therefore this|thus) "
-    r"(?:option |choice |answer )?(?:is|must be) (?:therefore |thus |clearly |most likely )?"
+    rf"(?:^|[.:;,)–—\s-])(?:this|it|which|{THEREFORE.west}) "
+    rf"(?:option |choice |answer )?(?:is|must be) (?:(?:{THEREFORE.west}|clearly|most likely) )?"
     r"(?:the )?(?:single |only |most )?"
     r"(?:correct|right|best|likely|appropriate)(?: (?:answer|option|choice|diagnosis|one|step))?"
     r"(?: here)?\s*[.!\n*]|(?:これ|こちら)が(?:正解|正しい|最も適切)|此(?:项|为)(?:正确|正解)"
 )
 
 _SINGLED_GATES = (
-    "is the ", "is correct", "is right", "is best", "is most", "is therefore", "is thus",
-    "is clearly", "is single", "is only", "is likely", "is appropriate", "must be ", "が正", "が最",
-    "此",
+    "is the ", "is correct", "is right", "is best", "is most", "is clearly", "is single", "is only",
+    "is likely", "is appropriate", "must be ", "が正", "が最", "此",
+    *(f"is {word}" for word in THEREFORE.western),
 )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from difficulty.grading.normalize import Normal
 from difficulty.grading.read.options import Options, denied
+from difficulty.grading.words.joints import AND, OR, OR_PARTICLE, PERHAPS, THEREFORE
 
 _OPEN = (
     r"(?:(?-i:</?(?:b|strong|em|i|p|span|u|code|div|br)\s?/?>)|&nbsp;|"
@@ -22,7 +23,7 @@ _OPEN = (
 )
 _WORDS = (
     r"(?:options?|choices?|letters?|answers?|alternatives?|statements?|labell?ed|the|is|are|be|"
-    r"definitely|clearly|certainly|therefore|thus|hence|most|likely|probably|obviously|indeed|"
+    rf"definitely|clearly|certainly|{THEREFORE.west}|most|likely|probably|obviously|indeed|"
     r"simply|just|either|also|actually|now|still|all of (?:the above|them|these)|would|should|"
     r"must|number|correct|right|final|best|only|both|following|"
     r"ones?(?! of)|"
@@ -40,21 +41,16 @@ _AFTER_LABEL = re.compile(
     r"(?![A-Za-z0-9]|_[A-Za-z0-9]|['’][A-Za-z]|-[A-Za-z0-9]|\\(?!n\b)[a-z]|"
     r"\s*[\^=*<>](?!/)\s*[A-Za-z0-9\\]|\s*\+\s*(?:[A-Za-z]{2}|[0-9\\a-z]))"
 )
+_JOINT = "|".join(((OR + AND).west, (OR + AND).east))
 _SEPARATOR = re.compile(
-    r"[\s*_]*+\(?[\s*_]*+(?:[,、,/;;&+|·・･]\s*+(?:and/or|and|or|または|又は|あるいは|もしくは|"
-    r"および|及び)?|and/or\b|and\b|or\b|plus\b|"
-    r"(?=possibly|maybe|perhaps|alternatively)|と|及び|および|並びに|又は|または|"
-    r"あるいは|もしくは|か(?=\W?\w)|並|并|和|与|與|及|或者?|以及|및|와|과|또는|"
-    r"이나)[\s*_]*+(?:(?:possibly|maybe|perhaps|"
-    r"alternatively|potentially|even|else|also)\b:?\s*)?(?:both |option |choice |选项|选项|選択肢)?"
+    rf"[\s*_]*+\(?[\s*_]*+(?:[,、,/;;&+|·・･]\s*+(?:and/or|{_JOINT})?|"
+    rf"(?:and/or|plus|{(OR + AND).west})\b|(?={PERHAPS.west})|{(OR + AND).east}|"
+    rf"(?:{OR_PARTICLE.east})(?=\W?\w))[\s*_]*+(?:(?:{PERHAPS.west}|potentially|even|else|also)"
+    r"\b:?\s*)?(?:both |option |choice |选项|选项|選択肢)?"
 )
-_OR = re.compile(
-    r"\b(?:or|possibly|maybe|perhaps|alternatively)\b|又は|または|あるいは|もしくは|か|或|또는|이나"
-)
-_EITHER = re.compile(
-    r"\b(?:or|possibly|maybe|perhaps|alternatively)\b|/|\||又は|または|あるいは|もしくは|か|或|"
-    r"또는|이나"
-)
+_EITHER = rf"\b(?:{(OR + PERHAPS).west})\b|{(OR + OR_PARTICLE).east}"
+_OR = re.compile(_EITHER)
+_OR_SLASH = re.compile(rf"{_EITHER}|[/|]")
 _RANGE = re.compile(
     r"[)\]*]*[ \t]*(?:-|–|—|~|〜|から|to\b|through\b|thru\b|到|至|부터|에서)\s*[(\[*]*"
 )
@@ -62,7 +58,7 @@ _FUNCTION_WORD = re.compile(
     r"\s+(?:is|are|was|were|be|being|because|since|as|and|or|but|for|due|given|which|that|this|if|"
     r"would|should|will|must|can|could|may|might|has|have|fits|by|from|in|on|at|with|without|"
     r"not|nor|"
-    r"rather|instead|however|than|then|so|therefore|thus|hence|it|its|the|their|they|there|"
+    rf"rather|instead|however|than|then|{THEREFORE.west}|it|its|the|their|they|there|"
     r"we|i|you|"
     r"based|according|while|whereas|when|where|only|also|too|alone|matches|describes|final|seems|"
     r"here|per|via|under|after|before|though|although|unless|except|over|makes|all|final|answer|"
@@ -268,7 +264,7 @@ def _adjacent(text: str, end: int, begin: int) -> bool:
 
 def _stands_alone(reply: Normal, begin: int, end: int, joined: str) -> bool:
     """Whether a second label starts a clause of its own (``C, A is wrong``) and joins no list."""
-    if _EITHER.search(joined):
+    if _OR_SLASH.search(joined):
         return False
     if _SINGULAR.match(reply.text, end):
         return True

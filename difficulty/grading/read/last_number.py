@@ -22,8 +22,11 @@ from difficulty.grading.read.together import (
     is_ordinal,
     joined,
 )
+from difficulty.grading.words.joints import IN_TOTAL, THEREFORE
 from difficulty.grading.words.markers import CONCLUDE, NAMED
 from difficulty.grading.words.phrases import NOT_STATED, REFUSAL
+
+_RESULT = (THEREFORE + IN_TOTAL).west
 
 
 def last_number(reply: Normal, start: int) -> list[Declared]:
@@ -100,7 +103,7 @@ _ABOUT = re.compile(
     r"[\s*_$%]*(?P<thing>(?:[a-z]{1,12}\s+){0,3}?)(?:for|in|on|from|with|over|per|by|after|during|"
     r"across)\s(?:the |those |these |all |each |every |both |a |an |his |her |their |its )?[$€£]?\Z"
 )
-_SO = re.compile(r"\b(?:so|thus|hence|therefore|finally|in total|altogether)\b[^\d\n.;]{0,60}\Z")
+_SO = re.compile(rf"\b(?:{_RESULT})\b[^\d\n.;]{{0,60}}\Z")
 
 
 def _result(low: str, begin: int, numbers: list[Found]) -> Found | None:
@@ -150,7 +153,7 @@ def _only_words(low: str) -> Declared | None:
     if len(found) != 1 or found[0].value is None or found[0].value < 2:
         return None
     before = low[: found[0].start].strip(" *_\"'(")
-    if before and not re.match(r"(?:so|thus|therefore|hence|in total)\b[^.;:!]*\Z", before):
+    if before and not re.match(rf"(?:{_RESULT})\b[^.;:!]*\Z", before):
         return None
     value = canonical(found[0].value)
     return Declared(value, found[0].start, found[0].end, NAMED, "number in words")

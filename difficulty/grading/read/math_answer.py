@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from difficulty.grading.equal.latex import normalize_math
 from difficulty.grading.normalize import Normal, line_spans
@@ -19,12 +20,16 @@ from difficulty.grading.read.number_tail import after_number
 from difficulty.grading.read.numbers import parse_number
 from difficulty.grading.read.settle import Declared, settle
 from difficulty.grading.words.eastern import EASTERN, last_value, without_copula
+from difficulty.grading.words.joints import AND, IN_TOTAL, OR, THEREFORE
 from difficulty.grading.words.markers import BEFORE_LABEL, CONCLUDE
 from difficulty.grading.words.phrases import NOT_STATED, REFUSAL, TAKEN_BACK
+from difficulty.grading.words.units import counter_at_end, split_counter
 
-_JOIN = re.compile(r"\s*(?:,\s*(?:and|or)?|and|or|、|と|または|和|或)\s*")
+_SO = THEREFORE + IN_TOTAL
+_JOINT = "|".join(((OR + AND).west, (OR + AND).east))
+_JOIN = re.compile(rf"\s*(?:,\s*(?:{_JOINT})?|{_JOINT}|、)\s*")
 _LEAD = re.compile(
-    r"[\s*_`\"'“‘>|#:]*(?:(?:the|is|are|final|answer|simply|just|therefore|thus|equal to|"
+    rf"[\s*_`\"'“‘>|#:]*(?:(?:the|is|are|final|answer|simply|just|{_SO.west}|equal to|"
     r"approximately|about)\b[\s:*_]*)*",
     re.IGNORECASE,
 )
@@ -40,13 +45,12 @@ _CONCLUDING = re.compile(
     r"given by|exactly|simply))?\s*:?\s*$|\b(?:solving|simplifying|dividing|multiplying|"
     r"subtracting|"
     r"adding|rearranging|expanding|factoring|evaluating|combining)\b[^.$]{0,40},\s*$|"
-    r"\b(?:so|then|thus|hence|therefore)\s*$|"
+    rf"\b(?:{_SO.west}|then)\s*$|"
     r"(?:は|为|為|是|有|은|는)[、,]?\s*$",
     re.IGNORECASE,
 )
 _THEREFORE = re.compile(
-    r"\s*\W{0,4}(?:so|thus|hence|therefore|consequently|finally|in conclusion|we conclude|"
-    r"よって|したがって|ゆえに|因此|所以|따라서)(?![a-z])",
+    rf"\s*\W{{0,4}}(?:{_SO.west}|we conclude|{_SO.east})(?![a-z])",
     re.IGNORECASE,
 )
 _IS_THE_ANSWER = re.compile(
@@ -71,10 +75,27 @@ def read_math(reply: Normal, *, truncated: bool) -> Declared | None:
         found = [] if truncated else _conclusion(reply, start)
         return [item for item in found if not _is_unstated(reply.low, item)]
 
-    declared = settle(reply, plain, weaker, last_wins=True)
-    if declared is None or parse_number(declared.value) is None:
+    declared = settle(reply, _with_counter(plain), weaker, last_wins=True)
+    if declared is None:
+        return None
+    number = replace(declared, value=split_counter(declared.value)[0])
+    if parse_number(number.value) is None:
         return declared
-    return after_number(reply, declared)
+    after = after_number(reply, number)
+    return declared if after == number else after
+
+
+def _with_counter(items: list[Declared]) -> list[Declared]:
+    """A number written without its counter beside the same number with it: both are one answer."""
+    counted = {split_counter(item.value)[0]: item.value for item in items}
+    for item in items:
+        value, counter = split_counter(item.value)
+        if counter:
+            counted[value] = item.value
+    return [
+        item if split_counter(item.value)[1] else replace(item, value=counted[item.value])
+        for item in items
+    ]
 
 
 def _is_unstated(low: str, item: Declared) -> bool:
@@ -178,10 +199,7 @@ def _join_side_by_side(text: str, items: list[Declared]) -> list[Declared]:
         if previous is not None and previous.how == item.how == "box" and item.start > previous.end:
             between = text[previous.end : item.start].strip(" }$\n").removesuffix("\\boxed{")
             between = _TEXT_COMMAND.sub(r"\1", between).strip(" $")
-            if (
-                re.fullmatch(r"(?:,\s*)?(?:and|or|と|和|或|または)|,", between)
-                and previous.value != item.value
-            ):
+            if re.fullmatch(rf"(?:,\s*)?(?:{_JOINT})|,", between) and previous.value != item.value:
                 value = f"{previous.value} , {item.value}"
                 joined[-1] = Declared(
                     value, previous.start, item.end, item.rank, "box", closed=item.closed
@@ -260,7 +278,7 @@ def _is_mathematics(line: str, *, alone: bool) -> bool:
         alone
         and not re.search(r"\$|\\\(|\\\[", line)
         and _is_plain(line)
-        and not EASTERN.search(line)
+        and not EASTERN.search(line.removesuffix(counter_at_end(line)))
         and bool(_MATHY.search(line))
     )
 

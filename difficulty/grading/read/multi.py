@@ -24,6 +24,7 @@ from difficulty.grading.read.settle import Declared, settle
 from difficulty.grading.read.tail import after_declared
 from difficulty.grading.words.markers import NAMED, ODD_ONE, WEAK
 from difficulty.grading.words.phrases import REFUSAL
+from difficulty.grading.words.units import COUNTER
 
 _SELECTS = re.compile(
     r"選|该|該|正し|正解|choose|select|correct|answer|选|選|고르|선택|정답|are\b|です|である"
@@ -151,7 +152,7 @@ def _is_statement(reply: Normal, span: tuple[int, int], options: Options) -> boo
     return named is None and not list(options.mentions(reply.low, *span))
 
 
-_COUNTED = re.compile(r"[2-5]\s?(?:つ|個|options|answers|项|個)")
+_COUNTED = re.compile(rf"[2-5]\s?(?:{COUNTER}|options|answers|项)")
 _ITEM_LEAD = re.compile(
     r"\s*(?:[-*•・]\s*)?(?:\d{1,2}[.)]\s+(?=\W{0,3}[a-z])|[一二三1-3]つ目\s*[:はが]?\s*|"
     r"(?:first|second|third)\s*:\s*)?"

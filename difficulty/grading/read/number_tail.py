@@ -11,16 +11,17 @@ from difficulty.grading.read.declare import runs_on
 from difficulty.grading.read.numbers import Found, canonical, find_numbers, parse_number
 from difficulty.grading.read.settle import Declared
 from difficulty.grading.words.turns import AS_WELL, CLAUSE, FIRST_CLAUSE, INSTEAD, MAX_CLAUSES
+from difficulty.grading.words.units import COUNTER, counter_at_end
 
 _SLASH = re.compile(
     r"[\s.。)\]}>*_\"'`」$,]{0,8}+(?:</?\w+>)?(?:です|である|입니다|이다)?[。.]?\s*/\s*"
 )
 _WRAP = re.compile(r"[\s*_$\"'(\\{]{0,6}(?:boxed\{)?")
 _ENDS = re.compile(
-    r"[)\]}*_$\"'`]{0,6}(?:\s*(?P<unit>[a-z%°]{1,12}))?(?:\s*(?:[.!。\n]|$)|\s*(?:です|である|"
-    r"でした|だ|입니다|이다))"
+    rf"[)\]}}*_$\"'`]{{0,6}}(?:\s*(?P<unit>[a-z%°]{{1,12}}|{COUNTER}))?"
+    r"(?:\s*(?:[.!。\n]|$)|\s*(?:です|である|でした|だ|입니다|이다))"
 )
-_UNIT = re.compile(r"[)\]}*_$\"'`]{0,6}\s*([a-z%°]{1,12})")
+_UNIT = re.compile(rf"[)\]}}*_$\"'`]{{0,6}}\s*([a-z%°]{{1,12}}|{COUNTER})")
 _ALONE = re.compile(r"\n[\s*_$]*(?P<number>[-+]?[\d.,]*\d)[\s*_$.]*\Z")
 
 
@@ -61,6 +62,6 @@ def _differs(low: str, start: int, declared: Declared) -> Found | None:
     ends = _ENDS.match(low, found[0].end)
     if ends is None:
         return None
-    unit = _UNIT.match(low, declared.end)
-    restated = ends["unit"] is not None and (unit is None or unit[1] != ends["unit"])
-    return None if restated else found[0]
+    after = _UNIT.match(low, declared.end)
+    unit = after[1] if after else counter_at_end(low[declared.start : declared.end])
+    return None if ends["unit"] is not None and unit != ends["unit"] else found[0]

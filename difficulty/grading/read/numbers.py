@@ -10,27 +10,27 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from difficulty.grading.normalize import is_circled_digit
+from difficulty.grading.words.languages import alternation
+from difficulty.grading.words.numerals import (
+    DIGIT_SCALES,
+    DIGITS,
+    EASTERN_SCALES,
+    MINUS,
+    ONES,
+    PARTS,
+    SCALES,
+    TENS,
+)
+from difficulty.grading.words.units import COUNTER
 
 MAX_DIGITS = 400
 """A longer number is refused: no answer of an exam has as many digits."""
 MAX_EXPONENT = 400
 
-_SCALES = {
-    "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
-    "万": 10**4, "萬": 10**4, "億": 10**8, "亿": 10**8, "兆": 10**12, "만": 10**4, "억": 10**8,
-}  # fmt: skip
-_ONES = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
-    "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen",
-    "nineteen",
-)  # fmt: skip
-_TENS = (
-    "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
-)  # fmt: skip
-_WORD_VALUES = {word: value for value, word in enumerate(_ONES)} | {
-    word: 20 + 10 * index for index, word in enumerate(_TENS)
-}
-_WORD = "|".join(sorted([*_WORD_VALUES, "hundred", "thousand", "million"], key=len, reverse=True))
+_WORD_VALUES = ONES | TENS
+_SPELLED_SCALES = [word for word in SCALES if word.isascii()]
+_WORD = alternation((*_WORD_VALUES, *_SPELLED_SCALES))
+_TEN_THOUSAND = alternation(word for word, value in SCALES.items() if value == 10**4)
 
 _INTEGER = (
     r"(?:\d{1,3}(?:(?:,|\{,\}|\\,|\\!|,\\!|_|'|[\u2009\u202f]|[ "
@@ -39,8 +39,8 @@ _INTEGER = (
 _PLAIN = rf"(?:{_INTEGER}(?:\.\d+)?|\.\d+)"
 _CURRENCY = r"(?:\\?[$€£¥₹₩]|us\$|usd|eur|rs\.?|円|元)"
 NUMBER = re.compile(
-    rf"(?:(?P<sign>[-+–]|minus |negative |マイナス|負の?|负|"
-    rf"마이너스)\s{{0,2}})?(?:{_CURRENCY}\s{{0,2}})?(?P<sign2>[-+])?(?:"
+    rf"(?:(?P<sign>[-+–]|(?:{MINUS.west}) |{MINUS.east})\s{{0,2}})?"
+    rf"(?:{_CURRENCY}\s{{0,2}})?(?P<sign2>[-+])?(?:"
     rf"\\[dtc]?frac\s*\{{\s*(?P<top>-?{_PLAIN})\s*\}}\s*\{{\s*(?P<bottom>{_PLAIN})\s*\}}|"
     rf"\\[dtc]?frac\s*(?P<top1>\d)\s*(?P<bottom1>\d)|"
     rf"(?P<ten>10\s*(?:\^|\*\*)\s*[({{]?\s*(?P<ten_power>[-+]?\d{{1,4}})\s*[)}}]?)(?![\d.])|"
@@ -50,23 +50,18 @@ NUMBER = re.compile(
     rf"\*\*)\s*[({{]?\s*(?P<power>[-+]?\d{{1,4}})\s*[)}}]?"
     rf"|e(?P<exponent>[-+]?\d{{1,9}})(?!\w|\.\d)"
     rf"|\s*/\s*(?P<denominator>\d+(?:\.\d+)?)(?![\d./])"
-    rf"|\s?(?P<scale>hundred|thousand|million|billion|trillion|万|萬|億|亿|兆|만|"
-    rf"억)(?![a-z])(?:(?P<lower>\d+)(?P<lower_scale>万|만)?)?)?)"
+    rf"|\s?(?P<scale>{alternation(SCALES)})(?![a-z])"
+    rf"(?:(?P<lower>\d+)(?P<lower_scale>{_TEN_THOUSAND})?)?)?)"
 )
 """One number in lower-case normalised text."""
 
 _WORD_NUMBER = re.compile(
-    rf"(?<![a-z-])(?:(?:minus|negative) )?(?:{_WORD})(?:(?:[ -]|,? and )(?:{_WORD}))*(?![a-z-])"
+    rf"(?<![a-z-])(?:(?:{MINUS.west}) )?(?:{_WORD})(?:(?:[ -]|,? and )(?:{_WORD}))*(?![a-z-])"
 )
-_PARTS = ("half", "third", "quarter", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-_PART_VALUES = {word: Fraction(1, bottom) for bottom, word in enumerate(_PARTS, start=2)}
-_PART_VALUES["halve"] = Fraction(1, 2)
-_PART_WORD = re.compile(rf"[ -](?:of an? )?({'|'.join(_PART_VALUES)})s?(?![a-z])")
-_KANJI = {char: value for value, char in enumerate("〇一二三四五六七八九")} | {"零": 0, "两": 2}
-_KANJI_UNITS = {"十": 10, "百": 100, "千": 1000}
+_PART_WORD = re.compile(rf"[ -](?:of an? )?({alternation(PARTS)})s?(?![a-z])")
 _KANJI_NUMBER = re.compile(
-    r"(?<![\u4e00-\u9fff])([〇零一二两三四五六七八九十百千万]{1,12})"
-    r"(?=です|で(?:ある|した)|と?な[るり]|[円個人本枚回日年歳点度種倍通]|个|元|天|[。.\s)}\]*」]|$)"
+    rf"(?<![\u4e00-\u9fff])(?!十分)([{''.join((*DIGITS, *DIGIT_SCALES))}{EASTERN_SCALES}]{{1,12}})"
+    rf"(?=です|で(?:ある|した)|と?な[るり]|{COUNTER}|[。.\s)}}\]*」]|$)"
 )
 _BOX_DIGITS = re.compile(
     r"(?:[①-⑳]\s*[:=は]?\s*\d(?!\d)(?:\s{0,2}\.(?=\s{0,2}[①-⑳]))?\s*[,、;]?\s*){2,}"
@@ -108,7 +103,7 @@ def find_number_words(low: str, start: int, end: int) -> list[Found]:
         value, stop = _words_value(match.group()), match.end()
         part = _PART_WORD.match(low, stop, end)
         if part:
-            value, stop = value * _PART_VALUES[part[1]], part.end()
+            value, stop = value * PARTS[part[1]], part.end()
         found.append(Found(value, match.start(), stop))
     for match in _KANJI_NUMBER.finditer(low, start, end):
         found.append(Found(_kanji_value(match[1]), match.start(), match.end(1)))
@@ -140,16 +135,16 @@ def canonical(value: Fraction) -> str:
 
 def _kanji_value(text: str) -> Fraction:
     """``百二十`` is 120; without a unit the digits are read in order: ``二〇`` is 20."""
-    if not any(char in _KANJI_UNITS or char == "万" for char in text):
-        return Fraction(int("".join(str(_KANJI[char]) for char in text)))
+    if all(char in DIGITS for char in text):
+        return Fraction(int("".join(str(DIGITS[char]) for char in text)))
     total = part = digit = 0
     for char in text:
-        if char in _KANJI:
-            digit = _KANJI[char]
-        elif char in _KANJI_UNITS:
-            part, digit = part + (digit or 1) * _KANJI_UNITS[char], 0
+        if char in DIGITS:
+            digit = DIGITS[char]
+        elif char in DIGIT_SCALES:
+            part, digit = part + (digit or 1) * DIGIT_SCALES[char], 0
         else:
-            total, part, digit = (part + digit or 1) * 10_000, 0, 0
+            total, part, digit = total + (part + digit or 1) * SCALES[char], 0, 0
     return Fraction(total + part + digit)
 
 
@@ -221,8 +216,8 @@ def _scaled(match: re.Match[str], number: Fraction) -> Fraction | None:
     if match["denominator"] is not None:
         return _ratio(number, Fraction(match["denominator"]))
     if match["scale"] is not None:
-        lower = Fraction(match["lower"] or 0) * _SCALES.get(match["lower_scale"] or "", 1)
-        return number * _SCALES[match["scale"]] + lower
+        lower = Fraction(match["lower"] or 0) * SCALES.get(match["lower_scale"] or "", 1)
+        return number * SCALES[match["scale"]] + lower
     return number
 
 
@@ -243,12 +238,12 @@ def _power_of_ten(power: str) -> Fraction | None:
 def _words_value(text: str) -> Fraction:
     total, current, sign = 0, 0, 1
     for word in re.split(r"[ ,-]+", text):
-        if word in {"minus", "negative"}:
+        if word in MINUS.western:
             sign = -1
         elif word in _WORD_VALUES:
             current += _WORD_VALUES[word]
         elif word == "hundred":
             current = max(current, 1) * 100
-        elif word in _SCALES:
-            total, current = total + max(current, 1) * _SCALES[word], 0
+        elif word in SCALES:
+            total, current = total + max(current, 1) * SCALES[word], 0
     return Fraction(sign * (total + current))

@@ -11,6 +11,7 @@ from itertools import islice
 
 from difficulty.grading.normalize import is_circled_digit, plain
 from difficulty.grading.words.anchors import Anchored
+from difficulty.grading.words.joints import AND, OR
 from difficulty.schema import Choice
 
 MAX_MENTIONS = 1000
@@ -68,9 +69,8 @@ _NEGATED_CLAUSE = re.compile(
 """An option's own words that the rest of their clause denies."""
 
 
-_LISTED = re.compile(
-    r"\s*(?:[,、・/]|and\b|or\b|nor\b|と|や|及び|および|和|与|및|,\s*(?:and|or))\s*"
-)
+_JOINT = OR + AND
+_LISTED = re.compile(rf"\s*(?:(?:,\s*)?(?:{_JOINT.west}|nor)\b|[,、・/]|{_JOINT.east}|や)\s*")
 """Between options that share one predicate: ``麻疹、風疹は否定的``."""
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from difficulty.grading.normalize import Normal
+from difficulty.grading.words.joints import AND, IN_TOTAL, OR, PERHAPS, THEREFORE
 from difficulty.grading.words.markers import NAMED
 from difficulty.grading.words.phrases import SECOND_THOUGHTS, TAKEN_BACK
 
@@ -34,17 +35,13 @@ Weaker = Callable[[int], list[Declared]]
 """Answers declared less plainly from an index on; called only when nothing plain is there."""
 
 _PROSE = re.compile(r"[a-z]{2,}|[^\x00-\x7f]")
-_JOIN_ONLY = re.compile(
-    r"(?:and|or|possibly|maybe|perhaps|either|also|text|quad|answers?|boxed|final|is|the|"
-    r"frac|sqrt)"
-)
+_JOINS = re.compile((OR + AND + PERHAPS).anywhere)
+_JOIN_ONLY = re.compile(r"(?:either|also|text|quad|answers?|boxed|final|is|the|frac|sqrt)")
 _CHECK = re.compile(
     r"double[- ]check\w*|re-?(?:check|evaluat|examin|read|calculat|visit|comput)\w*"
 )
-_SO = re.compile(
-    r"\b(?:so|thus|hence|therefore|finally|in total|altogether)\b|よって|したがって|ゆえに|因此|"
-    r"所以|따라서"
-)
+SO = re.compile((THEREFORE + IN_TOTAL).anywhere)
+"""What follows is a result."""
 
 
 def settle(
@@ -119,9 +116,10 @@ def _replaces(low: str, previous: Declared, current: Declared) -> bool:
     if current.start < previous.end or (current.rank < previous.rank and previous.how != "box"):
         return False
     between = low[previous.end : current.start]
-    if "\n" in between and _SO.search(between):
+    if "\n" in between and SO.search(between):
         return True
-    words = [word for word in _PROSE.findall(between) if not _JOIN_ONLY.fullmatch(word)]
+    prose = _PROSE.findall(_JOINS.sub(" ", between))
+    words = [word for word in prose if not _JOIN_ONLY.fullmatch(word)]
     return len(words) >= 4
 
 

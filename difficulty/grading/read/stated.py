@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from difficulty.grading.normalize import Normal
 from difficulty.grading.read.options import Mention, Options, begins_sentence
+from difficulty.grading.words.joints import AND, OR, OR_PARTICLE, THEREFORE
 from difficulty.grading.words.phrases import REFUSAL, Phrases
 
 SENTENCE = re.compile(r"[^.!?。\n]+(?:(?:\.(?=\d)|(?<=[^a-z][a-z])\.)[^.!?。\n]*)*[.!?。]?")
@@ -55,7 +56,7 @@ _LEAD = Phrases(
 
 _AFTER = re.compile(
     r"[\s)*_\]」\"']{0,4}(?:\([^()\n]{1,20}\))?[\s*_]{0,3}(?:"
-    r"(?:is|was|would be|should be|must be) (?:therefore |thus |clearly |definitely )?"
+    rf"(?:is|was|would be|should be|must be) (?:(?:{THEREFORE.west}|clearly|definitely) )?"
     r"(?:the|a|an)?\s?(?:\w+ly )?(?:single |one |only |most )?(?:best|correct|right|likely|"
     r"appropriate|preferred|first-line|answer|treatment of choice|drug of choice|indicated\b|"
     r"recommended\b|diagnosis)|"
@@ -71,7 +72,7 @@ _AFTER = re.compile(
 _ASIDE = re.compile(r"\b(?:although|whereas|while|despite|unlike|though)\b")
 _ASIDE_FIRST = re.compile(r"\W{0,4}(?:although|while|whereas|despite|unlike|though|even though)\b")
 _GAP = re.compile(
-    r"[\s*_\"'(:]*(?:(?:the|an?|to|likely|probably|most|therefore|thus|clearly|definitely|with|of|"
+    rf"[\s*_\"'(:]*(?:(?:the|an?|to|likely|probably|most|{THEREFORE.west}|clearly|definitely|with|of|"
     r"start|give|perform|order|option|choice|deficient|oral|intravenous|"
     r"[a-h][).:])[\s*_\"'(:]*){0,4}|"
     r"[^a-z、。,.]{0,14}"
@@ -144,11 +145,15 @@ def _is_meant(low: str, begin: int, end: int, item: Mention) -> bool:
     return lead is not None and _GAP.fullmatch(low, lead, item.start) is not None
 
 
+_BESIDE = OR + AND + OR_PARTICLE
+_JOINT = re.compile(rf"\s*(?:[,/、]|{_BESIDE.west}|{_BESIDE.east})\s*")
+
+
 def _joined(low: str, item: Mention, mentions: list[Mention]) -> bool:
     """Whether another option stands beside it: ``X or Y``."""
     near = [other for other in mentions if other.label != item.label]
     return any(
-        re.fullmatch(r"\s*(?:[,/、]|or|and|と|か|または)\s*", low[one.end : two.start])
+        _JOINT.fullmatch(low, one.end, two.start)
         for one, two in (
             (min(item, other, key=_start), max(item, other, key=_start)) for other in near
         )

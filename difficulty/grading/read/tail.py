@@ -16,6 +16,7 @@ from difficulty.grading.read.declare import runs_on, sentence_start
 from difficulty.grading.read.labels import after_own_words, case_fits, read_labels
 from difficulty.grading.read.options import Options, denied
 from difficulty.grading.read.settle import Declared
+from difficulty.grading.words.joints import OR, OR_PARTICLE
 from difficulty.grading.words.phrases import TAKEN_BACK
 from difficulty.grading.words.turns import AS_WELL, CLAUSE, FIRST_CLAUSE, INSTEAD, MAX_CLAUSES
 
@@ -46,7 +47,8 @@ _ENDS = re.compile(
     r"\s+(?:is|was) (?:right|correct|better|it|the)\b)"
 )
 _WRAP = re.compile(r"[*_\"'(]{0,6}")
-_EITHER_LIST = re.compile(r"[(*]{0,3}\w[)*]{0,3},?\s*(?:or\b|/|または|又は|もしくは|或|또는|이나)")
+_OR = OR + OR_PARTICLE
+_EITHER_LIST = re.compile(rf"[(*]{{0,3}}\w[)*]{{0,3}},?\s*(?:(?:{_OR.west})\b|/|{_OR.east})")
 _ENDS_LINE = re.compile(r"[)\]}*_\"'`]{0,6}\s*[.!。]?\s*(?:\n|$)")
 
 

@@ -7,6 +7,7 @@ import re
 from difficulty.grading.normalize import Normal, plain
 from difficulty.grading.read.declare import Site, sites_of
 from difficulty.grading.read.settle import Declared, settle
+from difficulty.grading.words.joints import THEREFORE
 from difficulty.grading.words.markers import BEFORE_LABEL, CONCLUDE
 from difficulty.grading.words.phrases import REFUSAL
 
@@ -53,6 +54,7 @@ _IT_IS = re.compile(
 )
 
 
+_SO = re.compile(rf"\W*(?:{THEREFORE.west}|{THEREFORE.east})\s?[,、:]\s*(?=\S)")
 _WA = re.compile(r"[^。、\n]{1,40}は([^。、\n]{1,60}?)(?:です|である|でした)。?")
 
 
@@ -62,6 +64,8 @@ def _whole(reply: Normal, start: int) -> list[Declared]:
     if not body or "\n" in body or len(body) > 200 or body.endswith("?") or REFUSAL.search(body):
         return []
     begin = reply.low.find(body, start)
+    so = _SO.match(body)
+    body, begin = (body[so.end() :], begin + so.end()) if so else (body, begin)
     lead = _IT_IS.match(body)
     if lead:
         body = re.split(r"[,;.](?:\s|$)|\s\(", body[lead.end() :])[0]

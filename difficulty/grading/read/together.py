@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 
 from difficulty.grading.read.numbers import Found
-from difficulty.grading.words.units import unit_of
+from difficulty.grading.words.joints import AND, OR, OR_PARTICLE, PERHAPS
+from difficulty.grading.words.units import COUNTER, unit_of
 
 REFUSED = "refused"
 """Value of a declared number that breaks a limit."""
 
 SENTENCE_END = re.compile(r"(?<!e\.g)(?<!i\.e)[.!?](?=\s|$|(?![①-⑳])[^\x00-\x7f])|[。!?]|\n")
+_BESIDE = OR + AND + OR_PARTICLE
 _LIST = re.compile(
-    r"(?:\s*[a-z%°$€£\\}){\]*円個人本]{0,12})?\s*(?:,|/|;|\||、|\bor\b|\band\b|\bto\b|または|又は|"
-    r"か|或|"
-    r"또는|–|—|~|〜|and/or|-(?=\s))\s*(?:\bor\b|\band\b|maybe|possibly|"
-    r"perhaps)?\s*[$€£*_({\[\\]{0,4}(?:[a-z]\s?=)?\s*"
+    rf"(?:\s*[a-z%°$€£\\}}){{\]*]{{0,12}}(?:{COUNTER})?)?\s*(?:,|/|;|\||、|\b(?:{_BESIDE.west}|to)\b|"
+    rf"{_BESIDE.east}|–|—|~|〜|and/or|-(?=\s))\s*(?:\b(?:{_BESIDE.west})\b|{PERHAPS.west})?"
+    r"\s*[$€£*_({\[\\]{0,4}(?:[a-z]\s?=)?\s*"
 )
 NEGATED_AFTER = re.compile(r"\s*+\S{0,6}?\s*(?:では?な[いく]|じゃな|不是|不对|가 아니|이 아니)")
 _ORDINAL = re.compile(
@@ -63,7 +64,7 @@ def _is_aside(low: str, start: int) -> bool:
     return _SUBORDINATE.search(low[max(0, start - 100) : start]) is not None
 
 
-_MEASURE = re.compile(r"\s*([a-z]{1,12})(?![a-z])")
+_MEASURE = re.compile(rf"\s*([a-z]{{1,12}}(?![a-z])|{COUNTER})")
 
 
 def _is_restated(low: str, first: Found, second: Found) -> bool:

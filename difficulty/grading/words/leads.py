@@ -9,11 +9,8 @@ import re
 from dataclasses import dataclass
 
 from difficulty.grading.words.anchors import Anchored, has_latin_words, places
+from difficulty.grading.words.joints import EXCEPT, THEREFORE
 
-_THEREFORE = (
-    r"(?:so|therefore|thus|hence|consequently|accordingly|in conclusion|conclusion|overall|"
-    r"in summary|to conclude|ergo)"
-)
 _CHOOSING = (
     r"(?:choose|chose|select(?:ed)?|pick(?:ed)?|mark|circle|tick|answer(?:ing)?(?: with)?|"
     r"(?:go|going|went|gone) (?:with|for)|opt(?:ed|ing)? for|settled? (?:on|for)|vote for|"
@@ -31,10 +28,12 @@ class Lead:
     end: int
 
 
-_SO = (
-    "so ", "so,", "so:", "so\n", "therefore", "thus", "hence", "consequently", "accordingly",
-    "in conclusion", "conclusion", "overall", "in summary", "to conclude", "ergo",
-)  # fmt: skip
+_SO = tuple(
+    word + end
+    for word in THEREFORE.western
+    for end in (("",) if len(word) > 2 else (" ", ",", ":", "\n"))
+)
+"""A short word stands in many others; its end tells it apart."""
 _CHOSEN = (
     "choose", "chose", "select", "pick", "mark", "circle", "tick", "answer", "go with", "go for",
     "going ", "went ", "gone ", "opt for", "opted for", "opting for", "settle", "vote for", "lean",
@@ -52,16 +51,12 @@ _LEAVES = (
     "pathognomonic", "diagnostic", "characteristic", "typical", "suggestive", "indicative",
     "consistent", "classic", "sticking with",
 )  # fmt: skip
-_CJK = (
-    "よって", "したがって", "従って", "ゆえに", "故", "以上より", "以上から", "結論として",
-    "因此", "所以", "综上", "따라서", "그러므로", "∴",
-)  # fmt: skip
 _WESTERN_LEADS: tuple[tuple[str, Anchored], ...] = (
     (
         "so",
         Anchored(
             re.compile(
-                rf"(?<![a-z]){_THEREFORE}[,:]?\s+(?:it(?:'s| is| must be| has to be)\s|"
+                rf"(?<![a-z])(?:{THEREFORE.west})[,:]?\s+(?:it(?:'s| is| must be| has to be)\s|"
                 r"the \w+(?: \w+){0,4} (?:is|must be)\s|that(?:'s| is)\s|this is\s|"
                 r"we (?:get|have)\s|i(?:'d| would)? say\s)?"
             ),
@@ -134,12 +129,10 @@ _EASTERN_LEADS: tuple[tuple[str, Anchored], ...] = (
         "cjk",
         Anchored(
             re.compile(
-                r"(?:よって|したがって|従って|ゆえに|故に|以上より|以上から|結論として|因此|所以|"
-                r"综上所?述?|"
-                r"故|따라서|그러므로|∴)[、,:]?\s*"
+                rf"(?:{THEREFORE.east})[、,:]?\s*"
                 r"(?:正解は|答えは|答案是|选项?|정답은|誤っているのは|誤りは)?\s*"
             ),
-            _CJK,
+            THEREFORE.eastern,
         ),
     ),
     ("only_zh", Anchored(re.compile(r"(?:只有|仅有?|唯有|仅)\s*"), ("只有", "仅", "唯有"))),
@@ -190,10 +183,10 @@ _IT_IS = re.compile(
 )
 _CLAUSE_STARTS = re.compile(r"[.\n!:,(]")
 _ALL_BUT = re.compile(
-    r"(?<![a-z])(?:all|every\w*|any\w*|none|nothing)(?: \w+){0,4}? (?:except(?: for)?|"
-    r"but|besides|other than|apart from)\s+"
+    r"(?<![a-z])(?:all|every\w*|any\w*|none|nothing)(?: \w+){0,4}? "
+    rf"(?:{EXCEPT.west}|but)\s+"
 )
-_EXCEPT = (" except", " but ", " besides", " other than", " apart from")
+_EXCEPT = (" but ", *(f" {word}" for word in EXCEPT.western))
 _LAST = re.compile(rf"[.!:]\s{{1,3}}(?={_LABEL_ENDS})")
 
 
@@ -295,10 +288,7 @@ SINGLED_OUT = re.compile(
 """After ``all but B``: what the others are or do."""
 
 CONCLUDING = re.compile(
-    r"^\W{0,4}(?:so|therefore|thus|hence|consequently|in conclusion|overall|in summary|to "
-    r"conclude|conclusion|accordingly|my answer|final|"
-    r"よって|したがって|従って|ゆえに|以上より|以上から|結論|因此|所以|综上|故|따라서|"
-    r"그러므로)(?![a-z])"
+    rf"^\W{{0,4}}(?:{THEREFORE.west}|my answer|final|{THEREFORE.east})(?![a-z])"
 )
 """The beginning of a sentence that concludes."""
 

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from difficulty.grading.words.anchors import Anchored, Gated
+from difficulty.grading.words.joints import THEREFORE
 
 FINAL, MARK, CONCLUDE, WEAK, NAMED = 4, 3, 2, 1, 0
 """How plainly an answer is declared, from "final answer" down to an option's words alone."""
@@ -40,8 +41,8 @@ _IS = (
 _COLON = r"(?::|={1,2}>?|[→➡⇒⟶👉▶►»]|—|–|-{1,3}>|-(?=\s))"
 _QUOTES = r"(?:</?(?:b|strong|em|i|p|span|u|code|div)>|&nbsp;|[*_`~\"')\]}】」』>$])*+"
 _ADVERB = (
-    r"(?:,?\s+(?:therefore|thus|hence|then|clearly|definitely|most likely|likely|probably|"
-    r"simply|so|indeed),?)?"
+    rf"(?:,?\s+(?:{THEREFORE.west}|then|clearly|definitely|most likely|likely|probably|"
+    r"simply|indeed),?)?"
 )
 
 ANSWER = re.compile(
@@ -156,9 +157,9 @@ WESTERN: tuple[Marker, ...] = (
         Gated(
             re.compile(
                 r"(?<![a-z])(?:i|we|i'd|i'll|i'm|i am|let's|let us|we'd|we'll|i would|we would|"
-                r"must|should)\s+(?:(?:would|will|therefore|thus|must|should|"
-                r"have to|can|now|finally|confidently|then|also|definitely|ultimately|"
-                r"hence)\s+){0,3}(?:choose|select|pick|go with|going with|going for|go for|opt "
+                rf"must|should)\s+(?:(?:would|will|{THEREFORE.west}|must|should|"
+                r"have to|can|now|finally|confidently|then|also|definitely|ultimately)"
+                r"\s+){0,3}(?:choose|select|pick|go with|going with|going for|go for|opt "
                 r"for|vote for|settle on)(?:\s+(?:answer|option|choice))?\s*:?"
             ),
             _CHOOSING,

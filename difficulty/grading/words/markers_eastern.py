@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from difficulty.grading.words.anchors import Anchored
+from difficulty.grading.words.joints import THEREFORE
 from difficulty.grading.words.markers import BEFORE_LABEL, MARK, ODD_ONE, Marker
 
 _TO_WHAT = r"[^。\n、,]{0,24}?(?:のは|ものは|選択肢は|(?:組合せ|組み合わせ)は)"
@@ -133,12 +134,12 @@ EASTERN: tuple[Marker, ...] = (
         Anchored(
             re.compile(
                 r"(?<![不别可单多必一备筛挑未勿首误错人])(?<!不[能要会得宜应该用必予是])(?<!无法)(?<!没有)"
-                r"(?<!不应该)(?:应该?|應該?|故|所以|因此|我|综上|本题|可|只能|就|正确的?是)?\s{0,2}"
+                rf"(?<!不应该)(?:应该?|應該?|我|本题|可|只能|就|正确的?是|{THEREFORE.east})?\s{{0,2}}"
                 r"(?:选择|選擇|选|選)(?![项項取手拔擇择修出中用肢ばびぶべ択定])\s*"
                 r"(?:项|答案|选项)?\s*:?"
             ),
             ("选", "選"),
-            back=6,
+            back=2 + max(map(len, THEREFORE.eastern)),
         ),
         MARK,
         "选",

@@ -7,8 +7,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_LIST_JOIN = r"[)\]*]{0,3}+\s{0,2}+(?:[,、・·/&]|と|和|与|및|와|과)?+\s{0,2}+[(\[*]{0,3}+"
-_LAST_JOIN = r"[)\]*]{0,3}+\s{0,2}+(?:,\s?and\s|and\s|&)\s{0,2}+[(\[*]{0,3}+"
+from difficulty.grading.words.joints import AND, THEREFORE
+
+_LIST_JOIN = rf"[)\]*]{{0,3}}+\s{{0,2}}+(?:[,、・·/&]|{AND.east})?+\s{{0,2}}+[(\[*]{{0,3}}+"
+_LAST_JOIN = rf"[)\]*]{{0,3}}+\s{{0,2}}+(?:,?\s?(?:{AND.west})\s|&)\s{{0,2}}+[(\[*]{{0,3}}+"
 _COUNT = r"(?:\s?の\s?[2-5二三四五]つ)?"
 _JA_RIGHT = (
     r"正しい|正解|正答|解答|回答|答|選択肢|適切(?!で(?:は)?な)|該当(?!し?な)|最適|"
@@ -27,7 +29,7 @@ _PREDICATE = (
     r"[)\]*\"'$:]{0,4}(?:"
     r"\s*,?\s{0,2}(?:is|are|was|must be|would be(?= the| my| our| correct| right| best)|should be|"
     r"has to be|(?:seems|looks|appears)(?: to be)?)\s+"
-    rf"(?:{_ADVERB}\s+|therefore\s+|thus\s+|also\s+|all\s+|both\s+){{0,2}}(?:the\s+|our\s+|my\s+)?"
+    rf"(?:(?:{_ADVERB}|{THEREFORE.west}|also|all|both)\s+){{0,2}}(?:the\s+|our\s+|my\s+)?"
     rf"(?:{_ADVERB}\s+)?(?:single\s+|one\s+|only\s+|most\s+)?(?:{_ENGLISH_RIGHT})|"
     r"\s{1,2}the (?:single |only |most )?(?:correct|right|best|likely|better) (?:answer|option|"
     r"choice|diagnosis)|\s{1,2}best (?:explains|fits|matches|accounts|describes)|"

@@ -7,6 +7,11 @@ from __future__ import annotations
 
 import re
 
+from difficulty.grading.words.joints import AND, IN_TOTAL, OR, PERHAPS, THEREFORE
+
+_SO = THEREFORE + IN_TOTAL
+_BESIDE = OR + AND + PERHAPS
+
 MAX_CLAUSES = 200
 """Clauses after a declared answer that are looked at."""
 
@@ -23,14 +28,14 @@ _INSTEAD = (
     r"不，|아니(?:요|다)?|정정"
 )
 _AS_WELL = (
-    r"(?:or|and|also|alternatively|otherwise|maybe|perhaps|possibly|either|both(?: are \w+)?|"
+    rf"(?:{_BESIDE.west}|also|otherwise|either|both(?: are \w+)?|"
     r"equally|as (?:is|are|well as)|so (?:is|are)|(?:along|together) with)(?![a-z])|"
-    r"または|又は|もしくは|あるいは|或者?|또는|혹은"
+    rf"{_BESIDE.east}"
 )
 _FILLER = (
-    r"(?:but|so|well|then|thus|therefore|hence|finally|final(?: answer)?|it(?:'s| is)|the|my|"
+    rf"(?:but|{_SO.west}|well|then|final(?: answer)?|it(?:'s| is)|the|my|"
     r"correct|right|best|answer|option|choice|is|be|should|must|now|still|indeed|here|to|not)"
-    r"(?![a-z])|正解は|答えは|应该是|是|选|정답은|よって|したがって|所以"
+    rf"(?![a-z])|正解は|答えは|应该是|是|选|정답은|{_SO.east}"
 )
 _CLAUSE = (
     r"[\s.。)\]}>*_\"'`」:;(…-]{0,12}+"
