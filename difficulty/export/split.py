@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from difficulty import store
 from difficulty.errors import SettingsError
 from difficulty.export.carried import wanted_columns
-from difficulty.selection import rules as curriculum
+from difficulty.selection.rules import NEAR_DUPLICATE, overlap_reasons
 from difficulty.settings.run import RunSpec
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def placed_sql(run: store.RunFolder, spec: RunSpec, split: Split) -> tuple[str, 
     if split != "control":
         places = f"SELECT question_id, position AS place FROM {split}"
         return PLACED.format(copies=copies, places=places), parameters
-    reasons = [*curriculum.overlap_reasons(spec.selection).values(), curriculum.NEAR_DUPLICATE]
+    reasons = [*overlap_reasons(spec.selection).values(), NEAR_DUPLICATE]
     places = CONTROL.format(key=CONTROL_ORDERS.get(spec.selection.order, SHUFFLED))
     more = {
         "selection": store.sql_path(run.selection),

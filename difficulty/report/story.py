@@ -10,10 +10,21 @@ from rich.console import Console
 
 from difficulty import store
 from difficulty.errors import InputError, RunError
+from difficulty.levels import guess_chance
 from difficulty.report.terminal import escape
-from difficulty.selection import rules as curriculum
-from difficulty.selection.choose import prepare
-from difficulty.settings.run import RunSpec, SelectionSpec, settings_through
+from difficulty.selection.rules import (
+    NOT_ABOVE_CHANCE,
+    OUTSIDE_BAND,
+    OVER_MAX_COLLAPSE,
+    TOO_FEW_GRADED,
+    Judged,
+    drop_rules,
+    first_overlap,
+    set_rules,
+    surely_above,
+)
+from difficulty.settings.run import RunSpec, settings_through
+from difficulty.settings.selection import SelectionSpec
 from difficulty.store import RunFolder
 
 SHOWN = 300
@@ -29,6 +40,7 @@ NEAR = """
            similarity, same_gold
     FROM rows_of($table) WHERE $id IN (question_id, other_id) ORDER BY ALL
 """
+OVERLAPS = "SELECT * EXCLUDE (question_id) FROM rows_of($table) WHERE question_id = $id"
 
 
 OWN_IDS = ("id", "question_id", "problem_id", "example_id", "qid", "uid", "idx", "index")
@@ -130,8 +142,10 @@ def tell_story(run: RunFolder, spec: RunSpec, prefix: str) -> Story:
     key = find_question(run, prefix)
     profile = _row(run, "profile", key)
     selected = _row(run, "selection", key)
+    selection = spec.selection
+    found = _listed(run, "overlaps", OVERLAPS, key) if selection.against else []
+    judged = _judged(selection, profile, selected["collapse_probability"], found)
     kept = "SELECT count(*) FROM rows_of($table) WHERE keep"
-    overlaps = "SELECT * EXCLUDE (question_id) FROM rows_of($table) WHERE question_id = $id"
     return Story(
         question=_row(run, "questions", key),
         samples=_samples(run, key),
@@ -139,8 +153,11 @@ def tell_story(run: RunFolder, spec: RunSpec, prefix: str) -> Story:
         group_size=spec.selection.group_size,
         collapse_probability=selected["collapse_probability"],
         near_duplicates=_listed(run, "near_duplicates", NEAR, key),
-        overlaps=_listed(run, "overlaps", overlaps, key) if spec.selection.against else [],
-        verdicts=_verdicts(run, spec.selection, profile, selected),
+        overlaps=found,
+        verdicts=[
+            *_verdicts(selection, profile, judged),
+            *_set_verdicts(selection, selected["drop_reason"]),
+        ],
         keep=selected["keep"],
         drop_reason=selected["drop_reason"],
         position=selected["position"],
@@ -174,70 +191,64 @@ def _samples(run: RunFolder, key: str) -> list[dict[str, Any]]:
     return _query(run, SAMPLES, parameters)
 
 
-def _verdicts(
-    run: RunFolder, selection: SelectionSpec, profile: dict[str, Any], selected: dict[str, Any]
-) -> list[Verdict]:
-    """Each rule that looks at one question alone is asked; the others follow from the decision."""
-    judged = _judged(run, selection, profile, selected)
-    dropped = selected["drop_reason"]
+def _verdicts(selection: SelectionSpec, profile: dict[str, Any], judged: Judged) -> list[Verdict]:
+    """What each rule that looks at one question alone says, one verdict an option."""
     found: dict[str, Verdict] = {}
-    for rule in curriculum.drop_rules(selection):
-        drops = bool(judged[rule.reason])
+    for rule in drop_rules(selection):
+        drops = rule.drops(judged)
         if rule.setting not in found or drops:
             found[rule.setting] = Verdict(
                 rule=rule.setting,
                 verdict="drops" if drops else "passes",
-                found=_looked_at(rule.reason, judged),
+                found=_looked_at(rule.reason, judged, profile),
             )
-    early = dropped in {rule.reason for rule in curriculum.drop_rules(selection)}
-    for reason, setting in curriculum.set_rules(selection).items():
-        verdict = "drops" if reason == dropped else "not reached" if early else "passes"
-        early = early or reason == dropped
-        found[setting] = Verdict(rule=setting, verdict=verdict, found="")
     return [*found.values()]
 
 
+def _set_verdicts(selection: SelectionSpec, dropped: str | None) -> list[Verdict]:
+    """What the rules that look at the whole set said, as follows from the decision."""
+    early = dropped in {rule.reason for rule in drop_rules(selection)}
+    found = []
+    for reason, setting in set_rules(selection).items():
+        verdict = "drops" if reason == dropped else "not reached" if early else "passes"
+        early = early or reason == dropped
+        found.append(Verdict(rule=setting, verdict=verdict, found=""))
+    return found
+
+
 def _judged(
-    run: RunFolder, selection: SelectionSpec, profile: dict[str, Any], selected: dict[str, Any]
-) -> dict[str, Any]:
-    """What the rules look at, and for each rule by its reason whether it would drop."""
-    import pyarrow as pa
-
-    connection = store.connect(run)
-    counts = {name: [profile[name]] for name in ("num_graded", "num_correct")}
-    collapse = pa.array([selected["collapse_probability"]], pa.float64())
-    connection.register("collapse", pa.table({**counts, "collapse_probability": collapse}))
-    prepare(run, selection, connection)
-    tests = ", ".join(
-        f"{rule.condition} AS {curriculum.sql_name(rule.reason)}"
-        for rule in curriculum.drop_rules(selection)
+    selection: SelectionSpec,
+    profile: dict[str, Any],
+    collapse_probability: float | None,
+    overlaps: list[dict[str, Any]],
+) -> Judged:
+    correct, graded = profile["num_correct"], profile["num_graded"]
+    guess = guess_chance(profile["kind"], profile["num_options"], profile["num_golds"])
+    files = [hit["file"] for hit in overlaps]
+    return Judged(
+        num_graded=graded,
+        num_correct=correct,
+        level=profile["level"],
+        collapse_probability=collapse_probability,
+        above_chance=surely_above(selection, correct, graded, guess),
+        overlap=first_overlap(selection, files) if files else None,
     )
-    sql = f"""
-        SELECT *, {tests} FROM ({curriculum.judged_sql(selection)}) WHERE question_id = $id
-    """
-    parameters = {
-        "profile": store.sql_path(run.profile),
-        "seed": str(selection.seed),
-        "id": profile["question_id"],
-    }
-    batches = store.stream(connection, sql, parameters)
-    return {**profile, **next(row for batch in batches for row in batch.to_pylist())}
 
 
-def _looked_at(reason: str, judged: dict[str, Any]) -> str:
-    if reason == "too_few_graded":
-        return f"{judged['num_graded']} of {judged['num_samples']} answers are graded"
+def _looked_at(reason: str, judged: Judged, profile: dict[str, Any]) -> str:
+    if reason == TOO_FEW_GRADED:
+        return f"{judged.num_graded} of {profile['num_samples']} answers are graded"
     if reason.startswith("level_"):
-        return f"level {judged['level'] or 'none'}"
-    if reason == "outside_pass_rate_band":
-        return f"pass rate {_number(judged['pass_rate'])}"
-    if reason == curriculum.NOT_ABOVE_CHANCE:
-        if judged["above_chance"] is None:
+        return f"level {judged.level or 'none'}"
+    if reason == OUTSIDE_BAND:
+        return f"pass rate {_number(profile['pass_rate'])}"
+    if reason == NOT_ABOVE_CHANCE:
+        if judged.above_chance is None:
             return "nothing to guess from"
-        return f"{_number(judged['above_chance'])} for {judged['num_options']} options"
-    if reason == "over_max_collapse":
-        return f"collapse probability {_number(judged['collapse_probability'])}"
-    return "overlaps it" if judged[reason] else "no overlap"
+        return f"{_number(judged.above_chance)} for {profile['num_options']} options"
+    if reason == OVER_MAX_COLLAPSE:
+        return f"collapse probability {_number(judged.collapse_probability)}"
+    return "overlaps it" if reason == judged.overlap else "no overlap"
 
 
 def _number(value: float | None) -> str:

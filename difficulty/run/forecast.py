@@ -5,15 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from difficulty import levels, store
 from difficulty.run.forecast_kept import forecast_kept, kept_questions, read_by_guess
 from difficulty.run.reward_table import read_rewards, wants_rewards
-from difficulty.settings import run as run_spec
-from difficulty.settings.run import RunSpec
+from difficulty.settings.run import RunSpec, parse_quota
 from difficulty.store import RunFolder
 
 if TYPE_CHECKING:
@@ -31,15 +29,6 @@ MISSING = """
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Collapse:
-    """Posterior chance of collapse for one pair of counts; joined to the questions that have it."""
-
-    num_graded: int
-    num_correct: int
-    collapse_probability: float
-
-
 def read_counts(run: RunFolder) -> Counts | None:
     """Counts of right answers by source; None when nothing was graded."""
     from difficulty.collapse import Counts
@@ -51,16 +40,12 @@ def read_counts(run: RunFolder) -> Counts | None:
     return Counts.of(graded, correct, questions, source=sources)
 
 
-def read_collapse(run: RunFolder, spec: RunSpec) -> list[Collapse]:
-    """Posterior collapse probability of each pair of counts, at the run's group size."""
+def read_collapse(run: RunFolder, spec: RunSpec) -> dict[tuple[int, int], float]:
+    """``(num_graded, num_correct) ->`` posterior collapse probability at the run's group size."""
     from difficulty.collapse import collapse_posterior
 
     counts = read_counts(run)
-    posterior = collapse_posterior(counts, spec.selection.group_size) if counts else {}
-    return [
-        Collapse(num_graded=graded, num_correct=correct, collapse_probability=chance)
-        for (graded, correct), chance in posterior.items()
-    ]
+    return dict(collapse_posterior(counts, spec.selection.group_size)) if counts else {}
 
 
 def forecast_json(run: RunFolder, counts: Counts, spec: RunSpec) -> dict[str, Any]:
@@ -93,7 +78,7 @@ def _rewards(run: RunFolder, spec: RunSpec) -> RewardTable:
 
 def _capped(counts: Counts, spec: RunSpec, kept_rule: Callable[[int, int], bool]) -> int | None:
     """How many questions quotas and the maximum leave of those that the rules keep; None if all."""
-    quotas = dict(map(run_spec.parse_quota, spec.selection.quotas))
+    quotas = dict(map(parse_quota, spec.selection.quotas))
     most = spec.selection.max_questions
     if not quotas and most is None:
         return None

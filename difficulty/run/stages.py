@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from difficulty import levels, store
 from difficulty.audit import regrade
@@ -32,7 +32,6 @@ from difficulty.export.write import (
 from difficulty.report.live import Live, Update
 from difficulty.run.change import refuse_other_sampling
 from difficulty.run.forecast import (
-    Collapse,
     empty_forecast,
     forecast_json,
     is_whole,
@@ -41,16 +40,12 @@ from difficulty.run.forecast import (
     read_missing,
 )
 from difficulty.schema import Completion, Grade, PassRate, Question, Selection
-from difficulty.selection import rules as curriculum
 from difficulty.selection.choose import choose, require_sources, say_costs
 from difficulty.selection.duplicates import evaluation_hashes, list_near_duplicates, list_overlaps
-from difficulty.settings import run as run_spec
-from difficulty.settings.run import RunSpec, settings_through
+from difficulty.selection.rules import why_empty
+from difficulty.settings.run import RunSpec, describe_differences, settings_through
 from difficulty.store import RunFolder, Stamp
 from difficulty.trainers.find import TRAINERS, find_trainer, require_one_turn
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,11 +284,8 @@ def select(run: RunFolder, spec: RunSpec, live: Live) -> None:
         return
     require_sources(run, spec.selection)
     _compare_questions(run, spec, hashes, live)
-    collapse = read_collapse(run, spec)
-    connection = store.connect(run)
-    connection.register("collapse", store.rows_to_batch(collapse, store.table_schema(Collapse)))
-    stamp = Stamp(settings=settings, inputs=inputs)
-    _write_query(run.selection, Selection, stamp, choose(run, spec.selection, connection))
+    chosen = choose(run, spec.selection, store.connect(run), read_collapse(run, spec))
+    _write_query(run.selection, Selection, Stamp(settings=settings, inputs=inputs), chosen)
     _require_a_row_a_question(run, run.selection)
     say_costs(run, spec.selection, live.say)
 
@@ -411,7 +403,7 @@ def require_kept(run: RunFolder, spec: RunSpec) -> None:
     reasons = dropped(run)
     if store.num_rows(run.selection) > sum(reasons.values()):
         return
-    raise SettingsError(f"nothing to train on: {curriculum.why_empty(reasons, spec.selection)}")
+    raise SettingsError(f"nothing to train on: {why_empty(reasons, spec.selection)}")
 
 
 def dropped(run: RunFolder) -> Counter[str]:
@@ -520,7 +512,7 @@ def _current(path: Path, settings: dict[str, Any], inputs: dict[str, str], live:
         return False
     if stamp.matches(settings, inputs):
         return True
-    why = run_spec.describe_differences(stamp.settings, settings) or "an earlier table changed"
+    why = describe_differences(stamp.settings, settings) or "an earlier table changed"
     live.say(f"{path.name} is made again: {why}")
     return False
 
