@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from difficulty.cli.run import console, print_json, refresh_run
 from difficulty.settings.forecast import PENALTY_KEYS, TRAINER_KEYS, ForecastSpec
+
+if TYPE_CHECKING:
+    from difficulty.collapse.whole import WholeForecast
 
 
 def forecast_run_or_counts(
@@ -29,16 +31,19 @@ def forecast_run_or_counts(
         _of_run(path, selection, wanted) if path.is_dir() else _of_counts(path, selection, wanted)
     )
     if as_json:
-        print_json(found)
+        from difficulty.collapse.forecast_json import to_json
+
+        print_json(to_json(found))
         return
     from difficulty.report.outlook import print_forecast
 
     print_forecast(found, console())
 
 
-def _of_run(path: Path, selection: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+def _of_run(path: Path, selection: dict[str, Any], wanted: dict[str, Any]) -> WholeForecast:
     from difficulty import store
     from difficulty.collapse.complete import check
+    from difficulty.collapse.forecast_json import read_forecast
 
     run = store.RunFolder(path)
     spec = store.load_spec(run)
@@ -50,9 +55,7 @@ def _of_run(path: Path, selection: dict[str, Any], wanted: dict[str, Any]) -> di
         num_questions=rows,
     )
     refresh_run("forecast", path, {"selection": selection, "forecast": changes})
-    found: dict[str, Any] = json.loads(run.forecast.read_text(encoding="utf-8"))
-    found.pop("stamp")
-    return found
+    return read_forecast(run.forecast)
 
 
 def with_own_defaults(wanted: dict[str, Any]) -> dict[str, Any]:
@@ -68,7 +71,7 @@ def with_own_defaults(wanted: dict[str, Any]) -> dict[str, Any]:
     return changes
 
 
-def _of_counts(path: Path, selection: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+def _of_counts(path: Path, selection: dict[str, Any], wanted: dict[str, Any]) -> WholeForecast:
     from difficulty.collapse import forecast
     from difficulty.collapse.complete import check, complete
     from difficulty.levels import parse_keep

@@ -278,9 +278,10 @@ def summary_json(run: RunFolder, summary: Summary) -> dict[str, Any]:
     """The summary as one JSON object."""
     import dataclasses
 
+    from difficulty.collapse.forecast_json import to_json
+
     found = dataclasses.asdict(summary)
-    found["forecast"].pop("stamp", None)
-    return {**found, "report": str(run.report)}
+    return {**found, "forecast": to_json(summary.forecast), "report": str(run.report)}
 
 
 def live_display() -> Live:

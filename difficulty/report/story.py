@@ -20,6 +20,7 @@ from difficulty.selection.rules import (
     Judged,
     drop_rules,
     first_overlap,
+    overlap_reasons,
     set_rules,
     surely_above,
 )
@@ -231,7 +232,7 @@ def _judged(
         level=profile["level"],
         collapse_probability=collapse_probability,
         above_chance=surely_above(selection, correct, graded, guess),
-        overlap=first_overlap(selection, files) if files else None,
+        overlap=first_overlap(overlap_reasons(selection), files) if files else None,
     )
 
 

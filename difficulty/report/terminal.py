@@ -18,6 +18,7 @@ from difficulty.audit.checks import (
 )
 from difficulty.audit.regrade import Regrade
 from difficulty.audit.result import Audit
+from difficulty.collapse.whole import WholeForecast
 from difficulty.report.live import printable
 from difficulty.report.reward_summary import reward_line
 from difficulty.report.summary import LevelCount, Summary
@@ -100,11 +101,10 @@ def kept_cell(row: LevelCount) -> str:
     return "kept" if row.num_kept == row.num_questions else f"{row.num_kept:,} kept"
 
 
-def forecast_table(forecast: dict[str, Any]) -> Table:
+def forecast_table(forecast: WholeForecast) -> Table:
     """Collapse rate before and after the filter, with its interval, what k leaves open, plug-in."""
-    size = forecast.get("group_size", "?")
     table = Table(
-        title=f"forecast: share of groups of {size} that teach nothing",
+        title=f"forecast: share of groups of {forecast.group_size} that teach nothing",
         title_justify="left",
         show_edge=False,
         pad_edge=False,
@@ -121,29 +121,26 @@ def forecast_table(forecast: dict[str, Any]) -> Table:
     note = kept_note(forecast)
     if note:
         table.caption, table.caption_justify = escape(note), "left"
-    names = (("pool", "all"), ("kept", "filtered"))
-    for key, label in names:
-        found = forecast.get(key)
-        if found and found["num_questions"]:
+    for label, part in zip(("all", "filtered"), forecast.sets(), strict=True):
+        if part.num_questions:
             table.add_row(
                 label,
-                f"{found['num_questions']:,}",
-                rate(found["acr"]),
-                span(found["low"], found["high"]),
-                span(found["identified_low"], found["identified_high"]),
-                rate(found["plug_in"]),
+                f"{part.num_questions:,}",
+                rate(part.acr),
+                span(part.low, part.high),
+                span(part.identified_low, part.identified_high),
+                rate(part.plug_in),
             )
     return table
 
 
-def kept_note(forecast: dict[str, Any]) -> str | None:
+def kept_note(forecast: WholeForecast) -> str | None:
     """What the number of filtered questions is, where quotas and caps leave fewer than rules do."""
-    kept = forecast.get("kept") or {}
-    by_rules = kept.get("num_by_rules")
-    if by_rules is None or by_rules == kept["num_questions"]:
+    kept, run = forecast.kept.num_questions, forecast.of_run
+    if run is None or run.num_by_rules == kept:
         return None
     return (
-        f"filtered: {kept['num_questions']:,} questions are kept of the {by_rules:,} that levels "
+        f"filtered: {kept:,} questions are kept of the {run.num_by_rules:,} that levels "
         "and rates keep; quotas, caps and duplicates take the rest, as if drawn at random"
     )
 

@@ -31,14 +31,7 @@ from difficulty.export.write import (
 )
 from difficulty.report.live import Live, Update
 from difficulty.run.change import refuse_other_sampling
-from difficulty.run.forecast import (
-    empty_forecast,
-    forecast_json,
-    is_whole,
-    read_collapse,
-    read_counts,
-    read_missing,
-)
+from difficulty.run.forecast import forecast_run, read_collapse
 from difficulty.schema import Completion, Grade, PassRate, Question, Selection
 from difficulty.selection.choose import choose, require_sources, say_costs
 from difficulty.selection.duplicates import evaluation_hashes, list_near_duplicates, list_overlaps
@@ -304,17 +297,17 @@ def _compare_questions(run: RunFolder, spec: RunSpec, hashes: dict[str, str], li
 
 def forecast(run: RunFolder, spec: RunSpec, live: Live) -> None:
     """profile.parquet -> forecast.json: pool, kept set and levels at the run's group size."""
+    from difficulty.collapse.forecast_json import is_whole, to_json
+
     settings = settings_through(spec, "forecast")
     inputs = {"profile": store.content_hash(run.profile), **evaluation_hashes(run, spec)}
     if _current(run.forecast, settings, inputs, live) and is_whole(run.forecast):
         return
-    counts = read_counts(run)
-    found = forecast_json(run, counts, spec) if counts else empty_forecast(spec)
-    if counts is None:
+    found = forecast_run(run, spec)
+    if found.law is None:
         live.say("no answer was graded: there is nothing to forecast from")
     stamp = dataclasses.asdict(Stamp(settings=settings, inputs=inputs))
-    text = json.dumps({**found, "missing": read_missing(run, spec), "stamp": stamp}, indent=1)
-    store.write_text(run.forecast, text)
+    store.write_text(run.forecast, json.dumps({**to_json(found), "stamp": stamp}, indent=1))
 
 
 def export(run: RunFolder, spec: RunSpec, live: Live) -> None:

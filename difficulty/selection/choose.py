@@ -12,7 +12,7 @@ from difficulty.errors import SettingsError
 from difficulty.selection import orders
 from difficulty.selection.decisions import Decision, decide
 from difficulty.selection.query import chosen_sql, ordered_sql, selection_sql
-from difficulty.selection.rules import NOT_ABOVE_CHANCE, first_overlap
+from difficulty.selection.rules import NOT_ABOVE_CHANCE, first_overlap, overlap_reasons
 from difficulty.settings.run import parse_quota
 from difficulty.settings.selection import (
     SelectionSpec,
@@ -96,8 +96,9 @@ def _prepare(
 def _overlapping(run: RunFolder, selection: SelectionSpec) -> Iterator[Overlapping]:
     sql = "SELECT question_id, list(DISTINCT file) FROM rows_of($overlaps) GROUP BY 1 ORDER BY 1"
     rows = store.connect(run).execute(sql, {"overlaps": store.sql_path(run.overlaps)}).fetchall()
+    reasons = overlap_reasons(selection)
     for question_id, files in rows:
-        yield Overlapping(question_id=question_id, overlap=first_overlap(selection, files))
+        yield Overlapping(question_id=question_id, overlap=first_overlap(reasons, files))
 
 
 def _turns(connection: duckdb.DuckDBPyConnection, selection: SelectionSpec) -> Any:

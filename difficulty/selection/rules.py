@@ -10,7 +10,7 @@ first that drops a question names it. An order never drops any.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -221,6 +221,6 @@ def overlap_reasons(selection: SelectionSpec) -> dict[str, str]:
     return found
 
 
-def first_overlap(selection: SelectionSpec, files: Collection[str]) -> str:
+def first_overlap(reasons: Mapping[str, str], files: Collection[str]) -> str:
     """Drop reason of a question that stands in these evaluation sets: that of the first given."""
-    return next(reason for file, reason in overlap_reasons(selection).items() if file in files)
+    return next(reason for file, reason in reasons.items() if file in files)
