@@ -235,19 +235,45 @@ def _plain(value: Any) -> Any:
 
 
 def row_from_dict(row_type: Any, values: dict[str, Any]) -> Any:
-    """A row of ``row_type`` from plain values as Arrow gives them."""
-    hints = _hints(row_type)
-    return row_type(**{name: _build(hint, values[name]) for name, hint in hints})
+    """A row of ``row_type`` from plain values as Arrow gives them.
+
+    Raises:
+        RunError: a name, such as an outcome, that is none of its column's.
+    """
+    return row_type(
+        **{
+            name: _build(hint, values[name]) if names is None else _name(name, names, values[name])
+            for name, hint, names in _hints(row_type)
+        }
+    )
 
 
-def _hints(row_type: Any) -> tuple[tuple[str, Any], ...]:
+def _hints(row_type: Any) -> tuple[tuple[str, Any, tuple[Any, ...] | None], ...]:
+    """Name and type of each field, and the names that it may hold if its type lists them."""
     found = _HINTS.get(row_type)
     if found is None:
-        found = _HINTS[row_type] = tuple(typing.get_type_hints(row_type).items())
+        hints = typing.get_type_hints(row_type)
+        found = _HINTS[row_type] = tuple(
+            (name, hint, typing.get_args(hint) if _is_literal(hint) else None)
+            for name, hint in hints.items()
+        )
     return found
 
 
-_HINTS: dict[Any, tuple[tuple[str, Any], ...]] = {}
+_HINTS: dict[Any, tuple[tuple[str, Any, tuple[Any, ...] | None], ...]] = {}
+
+
+def _is_literal(hint: Any) -> bool:
+    return typing.get_origin(hint) is typing.Literal
+
+
+def _name(column: str, names: tuple[Any, ...], value: Any) -> Any:
+    if value not in names:
+        raise RunError(
+            f"unknown {column}: found {value!r}, expected one of {', '.join(names)}. "
+            "Another version may have written this table: use that one, or delete the table"
+        )
+    return value
 
 
 def _build(hint: Any, value: Any) -> Any:

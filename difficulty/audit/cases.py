@@ -8,7 +8,7 @@ from typing import Any
 from difficulty.errors import InputError
 from difficulty.grading.gold import clean_gold
 from difficulty.grading.grade import grade
-from difficulty.schema import KINDS, Choice, Completion, Question
+from difficulty.schema import KINDS, Choice, Completion, Kind, Question, find_kind
 
 _NEEDED = ("id", "kind", "gold", "completion", "expected")
 _EXPECTED = ("correct", "wrong", "no_answer")
@@ -70,7 +70,8 @@ def read_case(case: dict[str, Any], number: int) -> tuple[Question, Completion, 
         raise InputError(
             f"row {number}: no {', '.join(missing)}. Give every key of a labelled case"
         )
-    if case["kind"] not in KINDS:
+    kind = find_kind(case["kind"])
+    if kind is None:
         raise InputError(
             f"row {number}: unknown kind {case['kind']!r}. Use one of {', '.join(KINDS)}"
         )
@@ -78,10 +79,10 @@ def read_case(case: dict[str, Any], number: int) -> tuple[Question, Completion, 
         raise InputError(
             f"row {number}: expected is {case['expected']!r}. Use one of {', '.join(_EXPECTED)}"
         )
-    return _question(case, number), _completion(case, number), str(case["expected"])
+    return _question(case, kind, number), _completion(case, number), str(case["expected"])
 
 
-def _question(case: dict[str, Any], number: int) -> Question:
+def _question(case: dict[str, Any], kind: Kind, number: int) -> Question:
     stored = case.get("choices")
     if stored is not None and not isinstance(stored, dict):
         raise InputError(f"row {number}: choices is no object. Give label -> text, or null")
@@ -89,11 +90,11 @@ def _question(case: dict[str, Any], number: int) -> Question:
     if stored:
         choices = tuple(Choice(label=str(k), text=str(v)) for k, v in stored.items())
     try:
-        answer, aliases = clean_gold(case["kind"], choices, case["gold"])
+        answer, aliases = clean_gold(kind, choices, case["gold"])
     except InputError as error:
         raise InputError(f"row {number}: {error}") from error
     return Question(
-        question_id=str(case["id"]), source="audit", kind=case["kind"],
+        question_id=str(case["id"]), source="audit", kind=kind,
         prompt=str(case.get("prompt") or ""), choices=choices, answer=answer, aliases=aliases,
         tolerance=case.get("tolerance"), system_prompt=None, num_copies=1, metadata="{}",
     )  # fmt: skip

@@ -17,7 +17,7 @@ from difficulty.selection.rules import (
     OUTSIDE_BAND,
     OVER_MAX_COLLAPSE,
     TOO_FEW_GRADED,
-    Judged,
+    QuestionFacts,
     drop_rules,
     first_overlap,
     overlap_reasons,
@@ -145,7 +145,7 @@ def tell_story(run: RunFolder, spec: RunSpec, prefix: str) -> Story:
     selected = _row(run, "selection", key)
     selection = spec.selection
     found = _listed(run, "overlaps", OVERLAPS, key) if selection.against else []
-    judged = _judged(selection, profile, selected["collapse_probability"], found)
+    facts = _facts(selection, profile, selected["collapse_probability"], found)
     kept = "SELECT count(*) FROM rows_of($table) WHERE keep"
     return Story(
         question=_row(run, "questions", key),
@@ -156,7 +156,7 @@ def tell_story(run: RunFolder, spec: RunSpec, prefix: str) -> Story:
         near_duplicates=_listed(run, "near_duplicates", NEAR, key),
         overlaps=found,
         verdicts=[
-            *_verdicts(selection, profile, judged),
+            *_verdicts(selection, profile, facts),
             *_set_verdicts(selection, selected["drop_reason"]),
         ],
         keep=selected["keep"],
@@ -192,16 +192,18 @@ def _samples(run: RunFolder, key: str) -> list[dict[str, Any]]:
     return _query(run, SAMPLES, parameters)
 
 
-def _verdicts(selection: SelectionSpec, profile: dict[str, Any], judged: Judged) -> list[Verdict]:
+def _verdicts(
+    selection: SelectionSpec, profile: dict[str, Any], facts: QuestionFacts
+) -> list[Verdict]:
     """What each rule that looks at one question alone says, one verdict an option."""
     found: dict[str, Verdict] = {}
     for rule in drop_rules(selection):
-        drops = rule.drops(judged)
+        drops = rule.drops(facts)
         if rule.setting not in found or drops:
             found[rule.setting] = Verdict(
                 rule=rule.setting,
                 verdict="drops" if drops else "passes",
-                found=_looked_at(rule.reason, judged, profile),
+                found=_looked_at(rule.reason, facts, profile),
             )
     return [*found.values()]
 
@@ -217,16 +219,16 @@ def _set_verdicts(selection: SelectionSpec, dropped: str | None) -> list[Verdict
     return found
 
 
-def _judged(
+def _facts(
     selection: SelectionSpec,
     profile: dict[str, Any],
     collapse_probability: float | None,
     overlaps: list[dict[str, Any]],
-) -> Judged:
+) -> QuestionFacts:
     correct, graded = profile["num_correct"], profile["num_graded"]
     guess = guess_chance(profile["kind"], profile["num_options"], profile["num_golds"])
     files = [hit["file"] for hit in overlaps]
-    return Judged(
+    return QuestionFacts(
         num_graded=graded,
         num_correct=correct,
         level=profile["level"],
@@ -236,20 +238,20 @@ def _judged(
     )
 
 
-def _looked_at(reason: str, judged: Judged, profile: dict[str, Any]) -> str:
+def _looked_at(reason: str, facts: QuestionFacts, profile: dict[str, Any]) -> str:
     if reason == TOO_FEW_GRADED:
-        return f"{judged.num_graded} of {profile['num_samples']} answers are graded"
+        return f"{facts.num_graded} of {profile['num_samples']} answers are graded"
     if reason.startswith("level_"):
-        return f"level {judged.level or 'none'}"
+        return f"level {facts.level or 'none'}"
     if reason == OUTSIDE_BAND:
         return f"pass rate {_number(profile['pass_rate'])}"
     if reason == NOT_ABOVE_CHANCE:
-        if judged.above_chance is None:
+        if facts.above_chance is None:
             return "nothing to guess from"
-        return f"{_number(judged.above_chance)} for {profile['num_options']} options"
+        return f"{_number(facts.above_chance)} for {profile['num_options']} options"
     if reason == OVER_MAX_COLLAPSE:
-        return f"collapse probability {_number(judged.collapse_probability)}"
-    return "overlaps it" if reason == judged.overlap else "no overlap"
+        return f"collapse probability {_number(facts.collapse_probability)}"
+    return "overlaps it" if reason == facts.overlap else "no overlap"
 
 
 def _number(value: float | None) -> str:

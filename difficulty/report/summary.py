@@ -20,7 +20,7 @@ from difficulty.report.reward_summary import (
     reward_warnings,
     summarize_reward,
 )
-from difficulty.schema import OUTCOMES
+from difficulty.schema import OUTCOMES, Outcome
 from difficulty.settings.run import RunSpec
 from difficulty.trainers.find import TRAINERS
 
@@ -87,7 +87,7 @@ class Summary:
     """Rows of the dataset behind the questions, duplicates included."""
     set_aside: dict[str, int]
     """Reason -> rows of the dataset."""
-    outcomes: dict[str, int]
+    outcomes: dict[Outcome, int]
     """Outcome -> samples; all outcomes, zeros included."""
     num_samples: int
     mean_reward: float | None
@@ -135,7 +135,7 @@ def summarize(run: store.RunFolder, spec: RunSpec) -> Summary:
         for level in levels.LEVELS
     ]
     found = dict(query.rows("SELECT outcome, count(*) FROM grades GROUP BY 1"))
-    outcomes: dict[str, int] = {name: found.get(name, 0) for name in OUTCOMES}
+    outcomes = {name: found.get(name, 0) for name in OUTCOMES}
     num_kept = query.number("SELECT count(*) FROM selection WHERE keep")
     regrade, not_listed = _regrade(run)
     reward = summarize_reward(spec.grading, query.rows)
@@ -313,7 +313,7 @@ def _identical_warning(query: _Queries, temperature: float) -> list[str]:
 
 
 def _warnings(
-    outcomes: dict[str, int], counts: list[LevelCount], forecast: WholeForecast, num_kept: int
+    outcomes: dict[Outcome, int], counts: list[LevelCount], forecast: WholeForecast, num_kept: int
 ) -> list[str]:
     texts = []
     total = sum(outcomes.values())

@@ -1,4 +1,4 @@
-"""What the rules say of each distinct ``Judged`` of a profile, as a table for DuckDB to join."""
+"""What the rules say of each distinct ``QuestionFacts`` of a profile, as a table to join."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from difficulty.levels import guess_chance
+from difficulty.schema import Kind
 from difficulty.selection.rules import (
-    Judged,
+    QuestionFacts,
     drop_rules,
     first_reason,
     overlap_reasons,
@@ -30,7 +31,7 @@ class Decision:
     level: str | None
     num_graded: int
     num_correct: int
-    kind: str | None
+    kind: Kind | None
     num_options: int | None
     num_golds: int | None
     overlap: str | None
@@ -73,7 +74,7 @@ def decide(
         chance = collapse.get((graded, correct))
         sure = surely_above(selection, correct, graded, guess)
         for overlap in overlaps:
-            judged = Judged(
+            facts = QuestionFacts(
                 num_graded=graded,
                 num_correct=correct,
                 level=level,
@@ -90,5 +91,5 @@ def decide(
                 num_golds=golds,
                 overlap=overlap,
                 collapse_probability=chance,
-                dropped=first_reason(rules, judged),
+                dropped=first_reason(rules, facts),
             )

@@ -1,10 +1,10 @@
 """The rules of the selection: why a question is dropped, decided here and nowhere else.
 
 A rule looks at a question's counts and at what follows from them, so that it is asked once for each
-distinct ``Judged``, of which there are few however many questions there are (``decisions.py``);
-DuckDB joins the answers to the profile. The forecast asks the same rules of counts that no question
-has. Rules apply in the order of ``drop_rules``, then near duplicates, quotas and the maximum; the
-first that drops a question names it. An order never drops any.
+distinct ``QuestionFacts``, of which there are few however many questions there are; DuckDB joins
+the answers to the profile (``decisions.py``). The forecast asks the same rules of counts that no
+question has. Rules apply in the order of ``drop_rules``, then near duplicates, quotas and the
+maximum; the first that drops a question names it. An order never drops any.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OVER_MAX_QUESTIONS = "over_max_questions"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class QuestionFacts:
     """All that the rules look at of one question, or of all questions alike in it."""
 
     num_graded: int
@@ -51,7 +51,7 @@ class DropRule:
     reason: str
     setting: str
     """The option that asks for the rule, as a user would type it."""
-    drops: Callable[[Judged], bool]
+    drops: Callable[[QuestionFacts], bool]
 
 
 def drop_rules(selection: SelectionSpec) -> list[DropRule]:
@@ -63,18 +63,18 @@ def drop_rules(selection: SelectionSpec) -> list[DropRule]:
     return [*overlaps, _graded_rule(), *_level_rules(selection), *_measured_rules(selection)]
 
 
-def first_reason(rules: Sequence[DropRule], judged: Judged) -> str | None:
+def first_reason(rules: Sequence[DropRule], facts: QuestionFacts) -> str | None:
     """The reason of the first rule that drops such a question; None if all keep it."""
-    return next((rule.reason for rule in rules if rule.drops(judged)), None)
+    return next((rule.reason for rule in rules if rule.drops(facts)), None)
 
 
-def _overlaps(reason: str) -> Callable[[Judged], bool]:
-    return lambda judged: judged.overlap == reason
+def _overlaps(reason: str) -> Callable[[QuestionFacts], bool]:
+    return lambda facts: facts.overlap == reason
 
 
 def _graded_rule() -> DropRule:
     return DropRule(
-        reason=TOO_FEW_GRADED, setting="--min-graded", drops=lambda judged: judged.level is None
+        reason=TOO_FEW_GRADED, setting="--min-graded", drops=lambda facts: facts.level is None
     )
 
 
@@ -86,8 +86,8 @@ def _level_rules(selection: SelectionSpec) -> list[DropRule]:
     ]
 
 
-def _is_level(level: str, kept: tuple[str, ...]) -> Callable[[Judged], bool]:
-    return lambda judged: judged.level == level and level not in kept
+def _is_level(level: str, kept: tuple[str, ...]) -> Callable[[QuestionFacts], bool]:
+    return lambda facts: facts.level == level and level not in kept
 
 
 def _measured_rules(selection: SelectionSpec) -> list[DropRule]:
@@ -108,19 +108,19 @@ def _measured_rules(selection: SelectionSpec) -> list[DropRule]:
     return rules
 
 
-def _outside(low: float, high: float) -> Callable[[Judged], bool]:
-    return lambda judged: (
-        judged.num_graded > 0 and not low <= judged.num_correct / judged.num_graded <= high
+def _outside(low: float, high: float) -> Callable[[QuestionFacts], bool]:
+    return lambda facts: (
+        facts.num_graded > 0 and not low <= facts.num_correct / facts.num_graded <= high
     )
 
 
-def _less_sure_than(least: float) -> Callable[[Judged], bool]:
-    return lambda judged: judged.above_chance is not None and judged.above_chance < least
+def _less_sure_than(least: float) -> Callable[[QuestionFacts], bool]:
+    return lambda facts: facts.above_chance is not None and facts.above_chance < least
 
 
-def _collapses_above(most: float) -> Callable[[Judged], bool]:
-    return lambda judged: (
-        judged.collapse_probability is not None and judged.collapse_probability > most
+def _collapses_above(most: float) -> Callable[[QuestionFacts], bool]:
+    return lambda facts: (
+        facts.collapse_probability is not None and facts.collapse_probability > most
     )
 
 
@@ -146,14 +146,14 @@ def counts_rule(
     rules = [_graded_rule(), *_measured_rules(selection)]
 
     def keeps(graded: int, correct: int) -> bool:
-        judged = Judged(
+        facts = QuestionFacts(
             num_graded=graded,
             num_correct=correct,
             level=None if graded < min_graded else level_of(correct, graded),
             collapse_probability=None if collapse is None else collapse(graded, correct),
             above_chance=surely_above(selection, correct, graded, guess),
         )
-        return first_reason(rules, judged) is None
+        return first_reason(rules, facts) is None
 
     return keeps
 

@@ -11,7 +11,7 @@ from typing import Any
 from difficulty.errors import InputError
 from difficulty.grading import clean_gold
 from difficulty.grading.gold import infer_kind
-from difficulty.schema import KINDS, Choice, Question, question_id
+from difficulty.schema import KINDS, Choice, Kind, Question, find_kind, question_id
 from difficulty.sources.columns import ColumnMap
 from difficulty.sources.dataset import RowProblem
 from difficulty.sources.gold_index import IndexGold, index_gold, label_of_number
@@ -250,7 +250,7 @@ def _any_gold(value: Any, choices: tuple[Choice, ...] | None, base: int | None) 
 
 
 def _clean_any(
-    kind: str, choices: tuple[Choice, ...] | None, raw: Any
+    kind: Kind, choices: tuple[Choice, ...] | None, raw: Any
 ) -> tuple[str, tuple[str, ...]]:
     """The gold in canonical form, or its own text where it has none."""
     try:
@@ -283,15 +283,16 @@ def _number_text(value: float) -> str:
 
 def _kind(
     row: dict[str, Any], columns: ColumnMap, choices: tuple[Choice, ...] | None, gold: Any
-) -> str:
+) -> Kind:
     stated = _text(row, columns, "kind")
     if stated is None:
         return infer_kind(choices, gold)
-    if stated not in KINDS:
+    kind = find_kind(stated)
+    if kind is None:
         raise RowProblem(f"unknown_kind: found {stated!r}, expected one of {', '.join(KINDS)}")
-    if stated in ("choice", "multi") and choices is None:
-        raise RowProblem(f"no_choices: a {stated} question needs options")
-    return stated
+    if kind in ("choice", "multi") and choices is None:
+        raise RowProblem(f"no_choices: a {kind} question needs options")
+    return kind
 
 
 def _aliases(row: dict[str, Any], columns: ColumnMap) -> list[Any]:

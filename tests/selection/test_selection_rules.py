@@ -136,7 +136,7 @@ def test_every_question_is_in_the_table_once_with_what_the_rules_say_of_it(
     found = reasons(choose_above(tmp_path_factory.mktemp("s"), rows, **spec))
     asked = rules.drop_rules(SelectionSpec(**spec))
     assert found == {
-        row.question_id: rules.first_reason(asked, judged_row(row, chance)) for row in rows
+        row.question_id: rules.first_reason(asked, facts_row(row, chance)) for row in rows
     }
 
 
@@ -147,10 +147,10 @@ def counted_row(name, graded, correct, options):
     return dataclasses.replace(row, pass_rate=rate, level=level)
 
 
-def judged_row(row, chance):
+def facts_row(row, chance):
     guess = guess_chance(row.kind, row.num_options, row.num_golds)
     known = chance is not None and guess is not None and row.num_graded > 0
-    return rules.Judged(
+    return rules.QuestionFacts(
         num_graded=row.num_graded,
         num_correct=row.num_correct,
         level=row.level,
@@ -163,7 +163,7 @@ def judged_row(row, chance):
     SelectionSpec(pass_rate="0.4-0.6", above_chance=0.9, max_collapse=0.5, against=("/a.csv",))
 ), ids=lambda rule: rule.reason)  # fmt: skip
 def test_what_is_not_known_drops_no_question_but_for_want_of_graded_answers(rule):
-    unknown = rules.Judged(num_graded=0, num_correct=0, level=None)
+    unknown = rules.QuestionFacts(num_graded=0, num_correct=0, level=None)
     assert rule.drops(unknown) == (rule.reason == "too_few_graded")
 
 
