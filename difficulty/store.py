@@ -16,7 +16,7 @@ import json
 import os
 import re
 import typing
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from typing import Any
 from difficulty import __version__
 from difficulty.errors import DifficultyError, RunError
 from difficulty.schema import arrow_schema
-from difficulty.settings import toml as spec_toml
+from difficulty.settings import toml
 from difficulty.settings.run import RunSpec
 
 if typing.TYPE_CHECKING:
@@ -397,8 +397,12 @@ def sql_path(path: Path) -> str:
     return re.sub(r"([*?\[])", r"[\1]", str(path))
 
 
+Parameters = Mapping[str, object]
+"""Values for the ``$names`` of a query."""
+
+
 def stream(
-    connection: duckdb.DuckDBPyConnection, sql: str, parameters: dict[str, Any] | None = None
+    connection: duckdb.DuckDBPyConnection, sql: str, parameters: Parameters | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Run a query and hand out its result batch by batch."""
     reader: Any = connection.sql(sql, params=parameters).to_arrow_reader(BATCH_ROWS)
@@ -429,7 +433,7 @@ def has_columns(path: Path, row_type: type) -> bool:
 
 def save_spec(run: RunFolder, spec: RunSpec) -> None:
     """Write run.toml."""
-    write_text(run.spec_file, spec_toml.to_toml(spec))
+    write_text(run.spec_file, toml.to_toml(spec))
 
 
 def load_spec(run: RunFolder) -> RunSpec:
@@ -448,7 +452,7 @@ def load_spec(run: RunFolder) -> RunSpec:
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise RunError(f"{run.spec_file} cannot be read: {error}. Check the folder") from error
-    return spec_toml.from_toml(text, name=str(run.spec_file))
+    return toml.from_toml(text, name=str(run.spec_file))
 
 
 def table_schema(row_type: type) -> pa.Schema:

@@ -14,9 +14,8 @@ from typing import Any
 from difficulty import store
 from difficulty.errors import SettingsError
 from difficulty.grading import GRADER_VERSION
-from difficulty.settings import rewards as reward_spec
-from difficulty.settings import run as run_spec
-from difficulty.settings.run import GradingSpec, RunSpec, settings_through
+from difficulty.settings.rewards import GradingSpec, settled, uses_builtin
+from difficulty.settings.run import MAY_GROW, RunSpec, describe_differences, settings_through
 from difficulty.sources.dataset import Dataset, find_dataset
 from difficulty.store import RunFolder
 from difficulty.trainers.find import find_trainer, require_one_turn
@@ -71,9 +70,9 @@ def new_spec(stated: Overrides) -> RunSpec:
         SettingsError: settings that cannot work.
     """
     hints = typing.get_type_hints(RunSpec)
-    grading = reward_spec.settled(stated.get("grading", {}), None)
+    grading = settled(stated.get("grading", {}), None)
     stated = {**stated, "grading": {**grading, "grader": GRADER_VERSION}}
-    if not reward_spec.uses_builtin(GradingSpec(**stated["grading"])):
+    if not uses_builtin(GradingSpec(**stated["grading"])):
         stated["source"] = {**stated["source"], "unchecked_gold": True}
     _require_trainers(stated)
     spec = RunSpec(**{name: hints[name](**values) for name, values in stated.items()})
@@ -132,7 +131,7 @@ def with_overrides(spec: RunSpec, overrides: Overrides) -> RunSpec:
     Raises:
         SettingsError: values that cannot work, such as a trainer that does not exist.
     """
-    grading = reward_spec.settled(overrides.get("grading", {}), spec.grading)
+    grading = settled(overrides.get("grading", {}), spec.grading)
     overrides = {**overrides, "grading": {**grading, "grader": GRADER_VERSION}}
     changed = {
         section: dataclasses.replace(getattr(spec, section), **values)
@@ -158,7 +157,7 @@ def refuse_other_sampling(run: RunFolder, spec: RunSpec) -> None:
         stamp = store.read_stamp(part)
         before = dict(stamp.settings) if stamp else {}
         now = dict(after)
-        for key in run_spec.MAY_GROW:
+        for key in MAY_GROW:
             if _grew(before.get(key), after.get(key)):
                 before[key] = now[key] = None
         if before.get("sampling.max_tokens") in spec.sampling.earlier_max_tokens:
@@ -167,7 +166,7 @@ def refuse_other_sampling(run: RunFolder, spec: RunSpec) -> None:
         if stamp is not None and before != now:
             raise SettingsError(
                 f"run {run} was made with other settings: "
-                f"{run_spec.describe_differences(before, now)}. "
+                f"{describe_differences(before, now)}. "
                 "Give the old values, or start a new run with another --run"
             )
 

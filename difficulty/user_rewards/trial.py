@@ -13,8 +13,14 @@ from difficulty import prompts
 from difficulty.errors import SettingsError
 from difficulty.grading import GRADER_VERSION, grade
 from difficulty.schema import Completion, Grade, Question
-from difficulty.settings import rewards as reward_spec
-from difficulty.settings.rewards import GradingSpec, is_builtin, reward_names
+from difficulty.settings.rewards import (
+    GradingSpec,
+    check_grading,
+    is_builtin,
+    reward_names,
+    settled,
+    uses_builtin,
+)
 from difficulty.settings.run import RunSpec, SamplingSpec, SourceSpec
 from difficulty.sources.dataset import find_dataset
 from difficulty.sources.load import read_all
@@ -45,8 +51,8 @@ def grading_for_trial(stated: dict[str, Any], concurrency: int | None) -> Gradin
     Raises:
         SettingsError: settings that cannot work, or a file that is missing or no Python.
     """
-    grading = GradingSpec(**reward_spec.settled(stated, None), grader=GRADER_VERSION)
-    reward_spec.check_grading(grading, concurrency)
+    grading = GradingSpec(**settled(stated, None), grader=GRADER_VERSION)
+    check_grading(grading, concurrency)
     return None if grading.rewards is None else grading
 
 
@@ -136,7 +142,7 @@ def _replies(question: Question, template: str) -> Iterator[tuple[str, Completio
 def _trial(
     grading: GradingSpec, question: Question, completion: Completion, own: list[Part]
 ) -> dict[str, Any]:
-    verdict = grade(question, completion) if reward_spec.uses_builtin(grading) else None
+    verdict = grade(question, completion) if uses_builtin(grading) else None
     builtin = None if verdict is None else part_of(verdict)
     combined = combine(grading, own, builtin)
     found: Grade = grade_of(completion, grading, combined, verdict)
