@@ -65,6 +65,8 @@ def check_set(
     as_json: bool,
 ) -> None:
     """Read a dataset as a run would, try the rewards on it if any, and print what came out."""
+    import dataclasses
+
     from difficulty.report.rewards import print_trials
     from difficulty.report.terminal import print_check
     from difficulty.sources.check import check_dataset, require_questions
@@ -74,18 +76,18 @@ def check_set(
     if rewards is not None and not uses_builtin(rewards):
         source = {**source, "unchecked_gold": True}
     found = check_dataset(dataset, source, template=template)
+    tried = None
     if rewards is not None:
-        found["reward"] = try_rewards(
-            dataset, source, rewards, template=template, concurrency=concurrency
-        )
+        tried = try_rewards(dataset, source, rewards, template=template, concurrency=concurrency)
     if as_json:
-        print_json(found)
+        reward = {} if tried is None else {"reward": tried}
+        print_json({**dataclasses.asdict(found), **reward})
     else:
         print_check(found, console())
-    if rewards is not None:
+    if tried is not None:
         if not as_json:
-            print_trials(found["reward"], console())
-        require_reward(found["reward"])
+            print_trials(tried, console())
+        require_reward(tried)
     require_questions(found)
 
 

@@ -121,9 +121,9 @@ def heldout_places(counts: dict[str, int], share: float | None) -> dict[str, int
     return places
 
 
-def placed_sql(run: store.RunFolder, spec: RunSpec, split: Split) -> tuple[str, dict[str, Any]]:
+def placed_sql(run: store.RunFolder, spec: RunSpec, split: Split) -> tuple[str, store.Parameters]:
     """SQL for (question_id, position) of a split, and its parameters; after ``make_splits``."""
-    parameters: dict[str, Any] = {"questions": store.sql_path(run.questions)}
+    parameters = {"questions": store.sql_path(run.questions)}
     copies = "num_copies" if spec.export.copies and split != "heldout" else "1"
     if split != "control":
         places = f"SELECT question_id, position AS place FROM {split}"
@@ -136,7 +136,7 @@ def placed_sql(run: store.RunFolder, spec: RunSpec, split: Split) -> tuple[str, 
         "seed": str(spec.selection.seed),
         "excluded": reasons,
     }
-    return PLACED.format(copies=copies, places=places), parameters | more
+    return PLACED.format(copies=copies, places=places), {**parameters, **more}
 
 
 def splits_of(spec: RunSpec) -> list[Split]:
