@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bench.collapse.estimators import exact_collapse
 from difficulty.collapse import Counts, forecast
-from difficulty.collapse.collapse import exact_collapse
 from difficulty.collapse.complete import of_counts
 from difficulty.collapse.whole import SetRates, WholeForecast
 from difficulty.levels import LEVELS, level_of

@@ -1,4 +1,4 @@
-"""Every stage in running order: what it reads, what it writes, one call.
+"""Every stage in running order: what it writes, one call.
 
 A stage is done when its table is there with the stamp that the present settings and inputs give;
 then it says so and does nothing. Otherwise it builds the table anew, whole or not at all.
@@ -46,9 +46,8 @@ class Stage:
     """One step of the pipeline."""
 
     name: str
-    reads: str
-    writes: str
     output: Callable[[RunFolder], Path]
+    """What it writes; a folder for completions and exports."""
     run: Callable[[RunFolder, RunSpec, Live], None]
 
 
@@ -417,51 +416,13 @@ def report(run: RunFolder, spec: RunSpec, live: Live) -> None:
 
 
 STAGES: tuple[Stage, ...] = (
-    Stage(
-        name="sample",
-        reads="dataset, questions",
-        writes="questions, completions/",
-        output=lambda run: run.completions,
-        run=sample,
-    ),
-    Stage(
-        name="grade",
-        reads="completions/",
-        writes="grades",
-        output=lambda run: run.grades,
-        run=grade,
-    ),
-    Stage(
-        name="bucket", reads="grades", writes="profile", output=lambda run: run.profile, run=bucket
-    ),
-    Stage(
-        name="select",
-        reads="profile",
-        writes="selection",
-        output=lambda run: run.selection,
-        run=select,
-    ),
-    Stage(
-        name="forecast",
-        reads="profile",
-        writes="forecast.json",
-        output=lambda run: run.forecast,
-        run=forecast,
-    ),
-    Stage(
-        name="export",
-        reads="questions, selection",
-        writes="exports/",
-        output=lambda run: run.exports,
-        run=export,
-    ),
-    Stage(
-        name="report",
-        reads="all tables",
-        writes="report.html",
-        output=lambda run: run.report,
-        run=report,
-    ),
+    Stage(name="sample", output=lambda run: run.completions, run=sample),
+    Stage(name="grade", output=lambda run: run.grades, run=grade),
+    Stage(name="bucket", output=lambda run: run.profile, run=bucket),
+    Stage(name="select", output=lambda run: run.selection, run=select),
+    Stage(name="forecast", output=lambda run: run.forecast, run=forecast),
+    Stage(name="export", output=lambda run: run.exports, run=export),
+    Stage(name="report", output=lambda run: run.report, run=report),
 )
 
 

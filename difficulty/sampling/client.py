@@ -48,7 +48,6 @@ class Progress:
     tokens: int = 0
     failed: int = 0
     truncated: int = 0
-    retries: int = 0
 
 
 class Client:
@@ -176,7 +175,6 @@ class Client:
         While no server has answered anything it is an outage, not the question's fault: the
         dispatcher ends the run, and nothing is recorded.
         """
-        self.progress.retries += 1
         if strikes >= MAX_STRIKES and self.dispatcher.num_answers:
             return True
         if reply.fault == "server":

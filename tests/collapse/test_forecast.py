@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from bench.collapse.estimators import beta_collapse, exact_collapse
 from difficulty.collapse import Counts, collapse_posterior, forecast, missing_range
-from difficulty.collapse.beta_binomial import beta_collapse, fit_beta
+from difficulty.collapse.beta_binomial import fit_beta
 from difficulty.collapse.bounds import best_fit, extremes
-from difficulty.collapse.collapse import collapse_probability, degree, exact_collapse
+from difficulty.collapse.collapse import collapse_probability, degree
 from difficulty.collapse.complete import of_counts
 from difficulty.collapse.forecast_json import from_json, to_json
 from difficulty.collapse.likelihood import binomial_matrix, maximise, pass_rate_grid

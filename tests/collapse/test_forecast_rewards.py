@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from bench.collapse.estimators import beta_collapse
 from difficulty import store
 from difficulty.collapse import Counts, forecast
-from difficulty.collapse.beta_binomial import beta_collapse
 from difficulty.collapse.complete import check, complete
 from difficulty.collapse.dirichlet import fit_dirichlet, power_mean
 from difficulty.collapse.estimate import every_question
