@@ -27,6 +27,6 @@ def __getattr__(name: str) -> Any:
     """
     if name not in LAZY:
         raise AttributeError(f"module 'difficulty' has no attribute {name!r}")
-    from difficulty import collapse as acr
+    from difficulty import collapse
 
-    return getattr(acr, name)
+    return getattr(collapse, name)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from difficulty.errors import SettingsError
+from difficulty.schema import Kind
 
 LEVELS = ("L1", "L2", "L3", "L4", "L5", "L6")
 
@@ -155,7 +156,7 @@ def clopper_pearson(num_correct: int, num_graded: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def guess_chance(kind: str, num_options: int | None, num_golds: int) -> Fraction | None:
+def guess_chance(kind: Kind, num_options: int | None, num_golds: int) -> Fraction | None:
     """The pass rate of a pure guesser; None for questions that cannot be guessed.
 
     ``choice``: one of the options, each as likely. ``multi``: one of the 2^m - 1 sets of options,

@@ -25,6 +25,11 @@ OUTCOMES: tuple[Outcome, ...] = typing.get_args(Outcome)
 UNKNOWN_OUTCOMES: tuple[Outcome, ...] = ("failed", "grader_error")
 
 
+def find_kind(text: object) -> Kind | None:
+    """The kind that foreign data names; None if there is none of that name."""
+    return next((kind for kind in KINDS if kind == text), None)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Choice:
     """One option of a multiple-choice question."""
@@ -43,8 +48,8 @@ class Question:
     """SHA-256 (hex) of (system_prompt, prompt, choices), not of the gold: same content, same id."""
     source: str
     """Name of the set it came from; forecasts and quotas are by source."""
-    kind: str
-    """How it is graded: one of ``KINDS``."""
+    kind: Kind
+    """How it is graded."""
     prompt: str
     """The question's own words, before any template."""
     choices: tuple[Choice, ...] | None
@@ -114,8 +119,8 @@ class Grade:
 
     question_id: str
     sample_index: int
-    outcome: str
-    """One of ``OUTCOMES``. ``failed`` and ``grader_error`` are unknown, never wrong."""
+    outcome: Outcome
+    """``failed`` and ``grader_error`` are unknown, never wrong."""
     reward: float | None
     """1.0 or 0.0 from the built-in graders, any value from a user's own; null when unknown."""
     components: tuple[Component, ...]
@@ -137,7 +142,7 @@ class PassRate:
 
     question_id: str
     source: str
-    kind: str
+    kind: Kind
     num_options: int | None = None
     """Options of the question; null for questions without options."""
     num_golds: int = 1
@@ -260,7 +265,7 @@ def _arrow_fields(row_type: type) -> list[pa.Field]:
 
 
 def _without_none(hint: typing.Any) -> tuple[typing.Any, bool]:
-    if isinstance(hint, types.UnionType):
+    if typing.get_origin(hint) in (types.UnionType, typing.Union):
         rest = [part for part in typing.get_args(hint) if part is not type(None)]
         return rest[0], len(rest) < len(typing.get_args(hint))
     return hint, False
@@ -272,6 +277,8 @@ def _arrow_type(hint: typing.Any) -> pa.DataType:
     plain = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
     if hint in plain:
         return plain[hint]
+    if typing.get_origin(hint) is typing.Literal:
+        return pa.string()
     if typing.get_origin(hint) is tuple:
         return pa.list_(_arrow_type(typing.get_args(hint)[0]))
     return pa.struct(_arrow_fields(hint))

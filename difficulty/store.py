@@ -16,7 +16,7 @@ import json
 import os
 import re
 import typing
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from typing import Any
 from difficulty import __version__
 from difficulty.errors import DifficultyError, RunError
 from difficulty.schema import arrow_schema
-from difficulty.settings import toml as spec_toml
+from difficulty.settings import toml
 from difficulty.settings.run import RunSpec
 
 if typing.TYPE_CHECKING:
@@ -235,19 +235,45 @@ def _plain(value: Any) -> Any:
 
 
 def row_from_dict(row_type: Any, values: dict[str, Any]) -> Any:
-    """A row of ``row_type`` from plain values as Arrow gives them."""
-    hints = _hints(row_type)
-    return row_type(**{name: _build(hint, values[name]) for name, hint in hints})
+    """A row of ``row_type`` from plain values as Arrow gives them.
+
+    Raises:
+        RunError: a name, such as an outcome, that is none of its column's.
+    """
+    return row_type(
+        **{
+            name: _build(hint, values[name]) if names is None else _name(name, names, values[name])
+            for name, hint, names in _hints(row_type)
+        }
+    )
 
 
-def _hints(row_type: Any) -> tuple[tuple[str, Any], ...]:
+def _hints(row_type: Any) -> tuple[tuple[str, Any, tuple[Any, ...] | None], ...]:
+    """Name and type of each field, and the names that it may hold if its type lists them."""
     found = _HINTS.get(row_type)
     if found is None:
-        found = _HINTS[row_type] = tuple(typing.get_type_hints(row_type).items())
+        hints = typing.get_type_hints(row_type)
+        found = _HINTS[row_type] = tuple(
+            (name, hint, typing.get_args(hint) if _is_literal(hint) else None)
+            for name, hint in hints.items()
+        )
     return found
 
 
-_HINTS: dict[Any, tuple[tuple[str, Any], ...]] = {}
+_HINTS: dict[Any, tuple[tuple[str, Any, tuple[Any, ...] | None], ...]] = {}
+
+
+def _is_literal(hint: Any) -> bool:
+    return typing.get_origin(hint) is typing.Literal
+
+
+def _name(column: str, names: tuple[Any, ...], value: Any) -> Any:
+    if value not in names:
+        raise RunError(
+            f"unknown {column}: found {value!r}, expected one of {', '.join(names)}. "
+            "Another version may have written this table: use that one, or delete the table"
+        )
+    return value
 
 
 def _build(hint: Any, value: Any) -> Any:
@@ -371,8 +397,12 @@ def sql_path(path: Path) -> str:
     return re.sub(r"([*?\[])", r"[\1]", str(path))
 
 
+Parameters = Mapping[str, object]
+"""Values for the ``$names`` of a query."""
+
+
 def stream(
-    connection: duckdb.DuckDBPyConnection, sql: str, parameters: dict[str, Any] | None = None
+    connection: duckdb.DuckDBPyConnection, sql: str, parameters: Parameters | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Run a query and hand out its result batch by batch."""
     reader: Any = connection.sql(sql, params=parameters).to_arrow_reader(BATCH_ROWS)
@@ -403,7 +433,7 @@ def has_columns(path: Path, row_type: type) -> bool:
 
 def save_spec(run: RunFolder, spec: RunSpec) -> None:
     """Write run.toml."""
-    write_text(run.spec_file, spec_toml.to_toml(spec))
+    write_text(run.spec_file, toml.to_toml(spec))
 
 
 def load_spec(run: RunFolder) -> RunSpec:
@@ -422,7 +452,7 @@ def load_spec(run: RunFolder) -> RunSpec:
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise RunError(f"{run.spec_file} cannot be read: {error}. Check the folder") from error
-    return spec_toml.from_toml(text, name=str(run.spec_file))
+    return toml.from_toml(text, name=str(run.spec_file))
 
 
 def table_schema(row_type: type) -> pa.Schema:

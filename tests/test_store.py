@@ -12,6 +12,7 @@ from difficulty import store
 from difficulty.errors import RunError
 from difficulty.run.lock import locked
 from difficulty.schema import (
+    KINDS,
     Choice,
     Completion,
     Grade,
@@ -41,7 +42,8 @@ def write(path, rows, row_type, stamp=STAMP):
 
 
 @given(st.lists(st.builds(
-    Question, question_id=TEXT, source=TEXT, kind=TEXT, prompt=TEXT, answer=TEXT, metadata=TEXT,
+    Question, question_id=TEXT, source=TEXT, kind=st.sampled_from(KINDS), prompt=TEXT, answer=TEXT,
+    metadata=TEXT,
     choices=st.none() | st.lists(st.builds(Choice, label=TEXT, text=TEXT), max_size=3).map(tuple),
     aliases=st.lists(TEXT, max_size=2).map(tuple), tolerance=st.none() | TEXT,
     system_prompt=st.none() | TEXT, num_copies=st.integers(1, 9),
@@ -66,6 +68,12 @@ def test_nested_nulls_come_back_as_none(tmp_path):
 def test_every_table_uses_only_types_that_every_reader_knows(row_type):
     schema = str(store.table_schema(row_type))
     assert not any(name in schema for name in ("large_", "map<", "dictionary", "view", "int32"))
+
+
+def test_a_name_that_is_none_of_its_columns_is_refused_in_one_line():
+    values = {**vars(make_question("1 + 1?")), "kind": "essay", "aliases": []}
+    with pytest.raises(RunError, match="unknown kind: found 'essay', expected one of choice, m"):
+        store.row_from_dict(Question, values)
 
 
 def test_a_failed_write_leaves_neither_the_table_nor_a_scratch_file(tmp_path):

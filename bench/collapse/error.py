@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from bench.collapse.estimators import beta_collapse, exact_collapse
 from bench.collapse.laws import U_SHAPED, Law
-from difficulty.collapse.beta_binomial import beta_collapse, fit_beta
-from difficulty.collapse.collapse import Floats, collapse_probability, exact_collapse, plug_in
+from difficulty.collapse.beta_binomial import fit_beta
+from difficulty.collapse.collapse import Floats, collapse_probability, plug_in
 from difficulty.collapse.counts import aggregate
 from difficulty.collapse.likelihood import binomial_matrix, maximise, pass_rate_grid
 from difficulty.collapse.mixture import fit_mixture

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from bench.collapse.estimators import beta_collapse
 from bench.collapse.laws import GRID_LAWS, HARD_LAWS, Law, identified, kept
-from difficulty.collapse.beta_binomial import beta_collapse
 from difficulty.collapse.collapse import Floats, Ints, collapse_probability
 from difficulty.collapse.counts import Counts
 from difficulty.collapse.estimate import Work, every_question

@@ -24,6 +24,7 @@ from bench.trainers.environments import ENVIRONMENTS, ROOT, make, variables
 from bench.trainers.proof import MODEL
 from difficulty import prompts, store
 from difficulty.cli.run import end_on_error, profile_run
+from difficulty.collapse.forecast_json import read_forecast
 from difficulty.grading.key import grading_key
 from difficulty.schema import Grade, PassRate, Question
 from difficulty.settings.run import FewShotTurn, SamplingSpec
@@ -152,7 +153,7 @@ def main() -> None:
     measured = measure(profiled, fresh)
     by_name = {one.question_id: one for one in measured}
     chosen = [by_name[name] for name in names]
-    forecast = json.loads(profiled.forecast.read_text(encoding="utf-8"))
+    forecast = read_forecast(profiled.forecast)
     shares = [step["frac_reward_zero_std"] for step in logged["steps"]]
     text = tables(forecast, measured, chosen, shares, k=K, group_size=GROUP_SIZE)
     right = [sum(one.fresh) / len(one.fresh) for one in chosen]

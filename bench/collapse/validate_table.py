@@ -6,12 +6,13 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from bench.collapse.estimators import exact_collapse
 from difficulty.collapse import Counts, forecast
-from difficulty.collapse.collapse import exact_collapse
+from difficulty.collapse.complete import of_counts
+from difficulty.collapse.whole import SetRates, WholeForecast
 from difficulty.levels import LEVELS, level_of
 
 KEPT = ("L2", "L3", "L4", "L5")
@@ -97,7 +98,7 @@ def _shares(sizes: Mapping[str, int], wanted: int) -> dict[str, int]:
 
 
 def tables(
-    found: Mapping[str, Any],
+    found: WholeForecast,
     questions: Sequence[Measured],
     chosen: Sequence[Measured],
     shares: Sequence[float],
@@ -118,7 +119,7 @@ def tables(
     by_level = in_levels(questions, k)
     sets = {"pool": questions, "L2–L5": [one for name in KEPT for one in by_level[name]]}
     sets |= {level: by_level[level] for level in LEVELS}
-    figures = {"pool": found["pool"], "L2–L5": found["kept"], **found["levels"]}
+    figures = {"pool": found.pool, "L2–L5": found.kept, **found.levels}
     lines = [
         f"| set | questions | forecast | 95 % interval | left open by k = {k} | plug-in | "
         "fresh groups ± s.e. | unbiased from all fresh |",
@@ -138,7 +139,7 @@ def _trained(
     chosen: Sequence[Measured], shares: Sequence[float], k: int, group_size: int
 ) -> list[str]:
     counts = Counts.of([k] * len(chosen), [one.num_correct for one in chosen], [1] * len(chosen))
-    own = forecast(counts, group_size=group_size).as_json()
+    own = of_counts(forecast(counts, group_size=group_size))
     first = sum(level_of(one.num_correct, k) in KEPT for one in chosen)
     steps = first * len(shares) // len(chosen)
     lines = [
@@ -147,8 +148,8 @@ def _trained(
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for name, figures, part, logged in (
-        ("pool", own["pool"], chosen, shares),
-        ("L2–L5", own["kept"], chosen[:first], shares[:steps]),
+        ("pool", own.pool, chosen, shares),
+        ("L2–L5", own.kept, chosen[:first], shares[:steps]),
         ("L1, L6", None, chosen[first:], shares[steps:]),
     ):
         real, metric = truth(part, group_size), float(np.mean(logged))
@@ -160,11 +161,11 @@ def _trained(
     return lines
 
 
-def _forecast(figures: Any) -> str:
+def _forecast(figures: SetRates | None) -> str:
     if figures is None:
         return "| | |"
     return (
-        f"{figures['acr']:.3f} | {figures['low']:.3f} to {figures['high']:.3f} | "
-        f"{figures['identified_low']:.3f} to {figures['identified_high']:.3f} | "
-        f"{figures['plug_in']:.3f}"
+        f"{figures.acr:.3f} | {figures.low:.3f} to {figures.high:.3f} | "
+        f"{figures.identified_low:.3f} to {figures.identified_high:.3f} | "
+        f"{figures.plug_in:.3f}"
     )

@@ -14,9 +14,8 @@ import time
 from pathlib import Path
 
 from difficulty import store
-from difficulty.run.forecast import Collapse
 from difficulty.selection.choose import choose
-from difficulty.settings.run import SelectionSpec
+from difficulty.settings.selection import SelectionSpec
 
 # The tables of a run, as far as the rules look at them: one question in a hundred has a near
 # duplicate, one in a thousand stands in the evaluation set.
@@ -53,6 +52,9 @@ def main() -> None:
         ):
             writer.execute(f"COPY ({sql.format(questions=questions)}) TO '{path}' (FORMAT parquet)")
         writer.close()
+        print(
+            f"{store.num_rows(run.profile):,} profiled questions"
+        )  # and what reads them is loaded
         for order in ("easy-to-hard", "mix", "gaussian"):
             _select(run, questions, order)
 
@@ -71,15 +73,11 @@ def _select(run: store.RunFolder, questions: int, order: str) -> None:
         mix="L2=0.4,L3=0.4,L4=0.2",
         batch_size=64,
     )
-    collapse = [
-        Collapse(num_graded=5, num_correct=c, collapse_probability=abs(2 * c - 5) / 7)
-        for c in range(6)
-    ]
+    collapse = {(5, correct): abs(2 * correct - 5) / 7 for correct in range(6)}
     connection = store.connect(run)
-    connection.register("collapse", store.rows_to_batch(collapse, store.table_schema(Collapse)))
     start, before = time.monotonic(), os.times()
     found = kept = 0
-    for batch in choose(run, selection, connection):
+    for batch in choose(run, selection, connection, collapse):
         found += batch.num_rows
         kept += batch.column("keep").true_count
     seconds, after = time.monotonic() - start, os.times()

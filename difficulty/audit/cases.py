@@ -3,18 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from difficulty.errors import InputError
 from difficulty.grading.gold import clean_gold
 from difficulty.grading.grade import grade
-from difficulty.schema import KINDS, Choice, Completion, Question
+from difficulty.schema import KINDS, Choice, Completion, Kind, Outcome, Question, find_kind
 
 _NEEDED = ("id", "kind", "gold", "completion", "expected")
 _EXPECTED = ("correct", "wrong", "no_answer")
 
 
-def audit(cases: Iterable[dict[str, Any]]) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """A case that the grader and the label see differently."""
+
+    id: str
+    expected: str
+    got: Outcome
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """How often the grader and the labels agree."""
+
+    cases: int
+    agree: int
+    false_credit: list[str]
+    """Ids of cases graded correct that are not."""
+    false_reject: list[str]
+    """Ids of correct cases graded otherwise."""
+    disagree: list[Difference]
+
+
+def audit(cases: Iterable[dict[str, Any]]) -> Agreement:
     """Grade labelled cases and count where the grader and the label differ.
 
     Args:
@@ -22,39 +46,35 @@ def audit(cases: Iterable[dict[str, Any]]) -> dict[str, Any]:
             finish_reason, expected (correct, wrong or no_answer); ``truncated`` counts as
             no_answer. ``prompt`` and ``tolerance`` may be given.
 
-    Returns:
-        ``cases`` and ``agree`` (counts), ``false_credit`` and ``false_reject`` (ids), ``disagree``
-        (id, expected, got, reason).
-
     Raises:
         InputError: a row cannot be read; names the row.
     """
     total = agree = 0
     false_credit: list[str] = []
     false_reject: list[str] = []
-    disagree: list[dict[str, str]] = []
+    disagree: list[Difference] = []
     for number, case in enumerate(cases, start=1):
         question, completion, expected = read_case(case, number)
         found = grade(question, completion)
-        got = "no_answer" if found.outcome == "truncated" else found.outcome
+        got: Outcome = "no_answer" if found.outcome == "truncated" else found.outcome
         total += 1
         if got == expected:
             agree += 1
             continue
         disagree.append(
-            {"id": question.question_id, "expected": expected, "got": got, "reason": found.reason}
+            Difference(id=question.question_id, expected=expected, got=got, reason=found.reason)
         )
         if got == "correct":
             false_credit.append(question.question_id)
         if expected == "correct":
             false_reject.append(question.question_id)
-    return {
-        "cases": total,
-        "agree": agree,
-        "false_credit": false_credit,
-        "false_reject": false_reject,
-        "disagree": disagree,
-    }
+    return Agreement(
+        cases=total,
+        agree=agree,
+        false_credit=false_credit,
+        false_reject=false_reject,
+        disagree=disagree,
+    )
 
 
 def read_case(case: dict[str, Any], number: int) -> tuple[Question, Completion, str]:
@@ -70,7 +90,8 @@ def read_case(case: dict[str, Any], number: int) -> tuple[Question, Completion, 
         raise InputError(
             f"row {number}: no {', '.join(missing)}. Give every key of a labelled case"
         )
-    if case["kind"] not in KINDS:
+    kind = find_kind(case["kind"])
+    if kind is None:
         raise InputError(
             f"row {number}: unknown kind {case['kind']!r}. Use one of {', '.join(KINDS)}"
         )
@@ -78,10 +99,10 @@ def read_case(case: dict[str, Any], number: int) -> tuple[Question, Completion, 
         raise InputError(
             f"row {number}: expected is {case['expected']!r}. Use one of {', '.join(_EXPECTED)}"
         )
-    return _question(case, number), _completion(case, number), str(case["expected"])
+    return _question(case, kind, number), _completion(case, number), str(case["expected"])
 
 
-def _question(case: dict[str, Any], number: int) -> Question:
+def _question(case: dict[str, Any], kind: Kind, number: int) -> Question:
     stored = case.get("choices")
     if stored is not None and not isinstance(stored, dict):
         raise InputError(f"row {number}: choices is no object. Give label -> text, or null")
@@ -89,11 +110,11 @@ def _question(case: dict[str, Any], number: int) -> Question:
     if stored:
         choices = tuple(Choice(label=str(k), text=str(v)) for k, v in stored.items())
     try:
-        answer, aliases = clean_gold(case["kind"], choices, case["gold"])
+        answer, aliases = clean_gold(kind, choices, case["gold"])
     except InputError as error:
         raise InputError(f"row {number}: {error}") from error
     return Question(
-        question_id=str(case["id"]), source="audit", kind=case["kind"],
+        question_id=str(case["id"]), source="audit", kind=kind,
         prompt=str(case.get("prompt") or ""), choices=choices, answer=answer, aliases=aliases,
         tolerance=case.get("tolerance"), system_prompt=None, num_copies=1, metadata="{}",
     )  # fmt: skip

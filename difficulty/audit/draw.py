@@ -15,7 +15,7 @@ from typing import Any
 
 from difficulty import store
 from difficulty.errors import RunError, SettingsError
-from difficulty.schema import OUTCOMES, Completion, Grade, Question
+from difficulty.schema import OUTCOMES, Completion, Grade, Outcome, Question
 from difficulty.store import RunFolder
 
 NOT_DRAWN = ("failed",)
@@ -44,7 +44,7 @@ class Drawn:
     sample_index: int
     position: int
     """Row of the sheet, from 1; the outcomes stand in mixed order."""
-    outcome: str
+    outcome: Outcome
     """As graded when the sample was drawn."""
     checksum: str
     """Of the reply's text: another reply under the same key is told apart."""
@@ -54,7 +54,7 @@ class Drawn:
 class OutcomeCount:
     """Replies of the run with this outcome when the sample was drawn."""
 
-    outcome: str
+    outcome: Outcome
     replies: int
     drawn: int
 
@@ -84,7 +84,7 @@ class Detail:
     grade: Grade
 
 
-def allocate(sizes: dict[str, int], rows: int) -> dict[str, int]:
+def allocate(sizes: dict[Outcome, int], rows: int) -> dict[Outcome, int]:
     """How many replies of each outcome to draw: half shared out equally, half by size.
 
     Every outcome that is there gets at least one row and at most all its replies.
@@ -118,7 +118,7 @@ def draw(run: RunFolder, *, rows: int, seed: int) -> Sample:
     connection = store.connect(run)
     parameters = {"grades": store.sql_path(run.grades)}
     found = outcome_sizes(run)
-    sizes: dict[str, int] = {name: found.get(name, 0) for name in OUTCOMES if name not in NOT_DRAWN}
+    sizes = {name: found.get(name, 0) for name in OUTCOMES if name not in NOT_DRAWN}
     drawn = allocate(sizes, rows)
     keys = []
     for outcome, wanted in drawn.items():
@@ -148,7 +148,7 @@ def draw(run: RunFolder, *, rows: int, seed: int) -> Sample:
     )
 
 
-def outcome_sizes(run: RunFolder) -> dict[str, int]:
+def outcome_sizes(run: RunFolder) -> dict[Outcome, int]:
     """Outcome -> replies of the run, as graded now."""
     parameters = {"grades": store.sql_path(run.grades)}
     found = dict(store.connect(run).execute(SIZES, parameters).fetchall())

@@ -19,7 +19,7 @@ from difficulty.audit.rates import Checked, Rates, false_credit, false_reject
 from difficulty.audit.result import Audit, Disagreement, OutcomeCheck, Regraded
 from difficulty.audit.sheet import Judged
 from difficulty.errors import InputError, RunError
-from difficulty.schema import OUTCOMES
+from difficulty.schema import OUTCOMES, Outcome
 from difficulty.store import RunFolder
 
 NAMED = 5
@@ -122,7 +122,9 @@ def _checked(
     return found
 
 
-def _outcome_checks(checked: list[Checked], drawn_from: dict[str, int]) -> tuple[OutcomeCheck, ...]:
+def _outcome_checks(
+    checked: list[Checked], drawn_from: dict[Outcome, int]
+) -> tuple[OutcomeCheck, ...]:
     found = []
     for outcome in OUTCOMES:
         rows = [row for row in checked if row.stratum == outcome]

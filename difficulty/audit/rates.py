@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from difficulty.audit.draw import Drawn
 from difficulty.audit.estimate import Share, Stratum, share_of
-from difficulty.schema import UNKNOWN_OUTCOMES
+from difficulty.schema import UNKNOWN_OUTCOMES, Outcome
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,11 +15,11 @@ class Checked:
     """One reply of the sample: where it belongs, what the person says, how it is graded now."""
 
     drawn: Drawn
-    stratum: str
+    stratum: Outcome
     """The outcome whose replies it stands for."""
     human: str
     note: str
-    outcome: str | None
+    outcome: Outcome | None
     """As graded now; null when the reply under this key is another one now, or gone."""
     reason: str
 
@@ -40,8 +40,8 @@ class Rates:
     def __init__(
         self,
         checked: list[Checked],
-        drawn_from: dict[str, int],
-        now: dict[str, int],
+        drawn_from: dict[Outcome, int],
+        now: dict[Outcome, int],
         *,
         crossed: bool,
     ) -> None:
@@ -71,7 +71,9 @@ class Rates:
         graded = [name for name in self.drawn_from if name not in UNKNOWN_OUTCOMES]
         return self._share(graded, _right, of=self.num_graded)
 
-    def _share(self, where: list[str], *properties: Callable[[Checked], bool], of: int) -> Share:
+    def _share(
+        self, where: list[Outcome], *properties: Callable[[Checked], bool], of: int
+    ) -> Share:
         strata = []
         for name, size in self.drawn_from.items():
             if name not in where and not self.crossed:

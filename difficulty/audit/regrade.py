@@ -19,7 +19,7 @@ from typing import Any
 
 from difficulty import store
 from difficulty.errors import RunError
-from difficulty.settings import run as run_spec
+from difficulty.settings.run import describe_differences, differences
 from difficulty.store import RunFolder, Stamp
 
 VERDICTS = """
@@ -38,7 +38,7 @@ LEVELS_NOT_COMPARED = "levels are not compared: the rule for levels changed too,
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerdictMove:
+class OutcomeMove:
     """Answers whose outcome changed from one to another."""
 
     before: str
@@ -76,7 +76,7 @@ class Regrade:
     profile: str | None
     """Content hash of the profile that came out; null if levels were not compared."""
     verdicts_changed: int
-    verdicts: tuple[VerdictMove, ...]
+    verdicts: tuple[OutcomeMove, ...]
     levels_moved: int | None
     """Null if levels were not compared."""
     moves: tuple[LevelMove, ...]
@@ -124,7 +124,7 @@ def _only_rules_differ(old: Stamp | None, new: Stamp) -> bool:
 
 
 def _rules_only(old: dict[str, Any], new: dict[str, Any]) -> bool:
-    return all(key.startswith("grading.") for key in run_spec.differences(old, new))
+    return all(key.startswith("grading.") for key in differences(old, new))
 
 
 def compare(run: RunFolder, say: Callable[[str], None]) -> None:
@@ -145,10 +145,10 @@ def compare(run: RunFolder, say: Callable[[str], None]) -> None:
 def _compared(run: RunFolder, before: Path, old: Stamp, new: Stamp) -> Regrade:
     grades = _pair(before / run.grades.name, run.grades)
     rows = store.connect(run).execute(VERDICTS, grades).fetchall()
-    verdicts = tuple(VerdictMove(before=a, after=b, answers=n) for a, b, n in rows)
+    verdicts = tuple(OutcomeMove(before=a, after=b, answers=n) for a, b, n in rows)
     levels = _levels(run, before / run.profile.name)
     return Regrade(
-        rules=run_spec.describe_differences(old.settings, new.settings),
+        rules=describe_differences(old.settings, new.settings),
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         grades=new.content,
         profile=None if levels is None else store.content_hash(run.profile),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from difficulty import store
 from difficulty.audit.estimate import Share
 from difficulty.errors import RunError
+from difficulty.schema import Outcome
 from difficulty.store import RunFolder
 
 
@@ -16,7 +17,7 @@ from difficulty.store import RunFolder
 class OutcomeCheck:
     """One outcome, as graded when the sample was drawn."""
 
-    outcome: str
+    outcome: Outcome
     replies: int
     """Of the whole run."""
     drawn: int
@@ -49,8 +50,8 @@ class Regraded:
 
     question_id: str
     sample_index: int
-    before: str
-    after: str
+    before: Outcome
+    after: Outcome
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -341,13 +341,15 @@ def audit_grader(
     as_json: Json = False,
 ) -> None:
     """Hold the grader against replies that a person has labelled."""
+    import dataclasses
+
     from difficulty.audit.cases import audit
     from difficulty.report.terminal import print_audit
     from difficulty.sources.cases import read_cases
 
     found = audit(read_cases(cases))
     if as_json:
-        print_json(found)
+        print_json(dataclasses.asdict(found))
     else:
         print_audit(found, console())
 

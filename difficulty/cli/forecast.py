@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from difficulty.cli.run import console, print_json, refresh_run
 from difficulty.settings.changes import Changes
 from difficulty.settings.forecast import PENALTY_KEYS, TRAINER_KEYS, ForecastSpec
 from difficulty.settings.selection import SelectionSpec
 from difficulty.settings.stated import Stated, stating_all
+
+if TYPE_CHECKING:
+    from difficulty.collapse.whole import WholeForecast
 
 
 def forecast_run_or_counts(path: Path, changes: Changes, *, as_json: bool) -> None:
@@ -27,16 +29,19 @@ def forecast_run_or_counts(path: Path, changes: Changes, *, as_json: bool) -> No
     """
     found = _of_run(path, changes) if path.is_dir() else _of_counts(path, changes)
     if as_json:
-        print_json(found)
+        from difficulty.collapse.forecast_json import to_json
+
+        print_json(to_json(found))
         return
     from difficulty.report.outlook import print_forecast
 
     print_forecast(found, console())
 
 
-def _of_run(path: Path, changes: Changes) -> dict[str, Any]:
+def _of_run(path: Path, changes: Changes) -> WholeForecast:
     from difficulty import store
     from difficulty.collapse.complete import check
+    from difficulty.collapse.forecast_json import read_forecast
 
     run = store.RunFolder(path)
     spec = store.load_spec(run)
@@ -47,9 +52,7 @@ def _of_run(path: Path, changes: Changes) -> dict[str, Any]:
         num_questions=store.num_rows(run.profile) if run.profile.exists() else None,
     )
     refresh_run("forecast", path, replace(changes, forecast=stating_all(wanted)))
-    found: dict[str, Any] = json.loads(run.forecast.read_text(encoding="utf-8"))
-    found.pop("stamp")
-    return found
+    return read_forecast(run.forecast)
 
 
 def with_own_defaults(stated: Stated[ForecastSpec], old: ForecastSpec) -> ForecastSpec:
@@ -66,7 +69,7 @@ def _as_in(source: ForecastSpec, keys: tuple[str, ...], spec: ForecastSpec) -> F
     return replace(spec, **{key: getattr(source, key) for key in keys})
 
 
-def _of_counts(path: Path, changes: Changes) -> dict[str, Any]:
+def _of_counts(path: Path, changes: Changes) -> WholeForecast:
     from difficulty.collapse import forecast
     from difficulty.collapse.complete import check, complete
     from difficulty.levels import parse_keep

@@ -75,6 +75,8 @@ def without_endpoints(changes: Changes) -> Changes:
 
 def check_set(dataset: str, changes: Changes, *, as_json: bool) -> None:
     """Read a dataset as a run would, try the rewards on it if any, and print what came out."""
+    import dataclasses
+
     from difficulty.report.rewards import print_trials
     from difficulty.report.terminal import print_check
     from difficulty.sources.check import check_dataset, require_questions
@@ -87,18 +89,20 @@ def check_set(dataset: str, changes: Changes, *, as_json: bool) -> None:
     if rewards is not None and not uses_builtin(rewards):
         source = replace(source, unchecked_gold=True)
     found = check_dataset(source, template=template)
+    tried = None
     if rewards is not None:
-        found["reward"] = try_rewards(
+        tried = try_rewards(
             source, rewards, template=template, concurrency=server.reward_concurrency
         )
     if as_json:
-        print_json(found)
+        reward = {} if tried is None else {"reward": tried}
+        print_json({**dataclasses.asdict(found), **reward})
     else:
         print_check(found, console())
-    if rewards is not None:
+    if tried is not None:
         if not as_json:
-            print_trials(found["reward"], console())
-        require_reward(found["reward"])
+            print_trials(tried, console())
+        require_reward(tried)
     require_questions(found)
 
 
@@ -291,9 +295,10 @@ def summary_json(run: RunFolder, summary: Summary) -> dict[str, Any]:
     """The summary as one JSON object."""
     import dataclasses
 
+    from difficulty.collapse.forecast_json import to_json
+
     found = dataclasses.asdict(summary)
-    found["forecast"].pop("stamp", None)
-    return {**found, "report": str(run.report)}
+    return {**found, "forecast": to_json(summary.forecast), "report": str(run.report)}
 
 
 def live_display() -> Live:

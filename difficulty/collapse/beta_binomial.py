@@ -57,20 +57,3 @@ def _loss(log_ab: Floats, k: Ints, c: Ints, n: Ints | Floats) -> tuple[float, Fl
         ]
     )
     return float(value) / n.sum(), (slope + distance / PRIOR_SD**2) / n.sum()
-
-
-def beta_collapse(
-    num_samples: Ints, num_correct: Ints, *, a: float, b: float, group_size: int
-) -> Floats:
-    """E[f_G | c, k] under a Beta(a, b) law of pass rates, one value a (k, c).
-
-    [B(a + c + G, b + k - c) + B(a + c, b + k - c + G)] / B(a + c, b + k - c).
-    """
-    from scipy.special import betaln
-
-    right, wrong = a + num_correct, b + num_samples - num_correct
-    whole = betaln(right, wrong)
-    collapse: Floats = np.exp(betaln(right + group_size, wrong) - whole) + np.exp(
-        betaln(right, wrong + group_size) - whole
-    )
-    return collapse

@@ -54,31 +54,10 @@ def plug_in(num_samples: Ints, num_correct: Ints, group_size: int) -> Floats:
     return collapse_probability(num_correct / num_samples, group_size)
 
 
-def exact_collapse(num_samples: int, num_correct: Ints | int, group_size: int) -> Floats:
-    """Unbiased estimate of f_G(p) from c right answers among k: its mean is f_G(p) for every p.
-
-    For G <= k it is the share of all groups of G among the k samples that would collapse,
-    [C(c, G) + C(k - c, G)] / C(k, G). For odd G = k + 1 the polynomial is
-    sum_i (-1)^i p^(k - i) (1 - p)^i. The terms have the unbiased estimates 1[c = k - i] / C(k, c),
-    so the whole has (-1)^(k - c) / C(k, c); single values then leave [0, 1].
-
-    Args:
-        num_samples: k, the same for all questions.
-        num_correct: (Q,) c of each question.
-        group_size: G.
-
-    Raises:
-        ValueError: the degree of f_G exceeds k, so that no unbiased estimate exists.
-    """
-    if degree(group_size) > num_samples:
-        raise ValueError(f"f_{group_size} has no unbiased estimate from {num_samples} samples")
-    return dict(_exact_by_size(num_samples, np.asarray(num_correct), group_size))[group_size]
-
-
 def exact_means(
     num_samples: int, num_correct: Ints, num_questions: Ints | Floats, *, group_size: int
 ) -> dict[int, float]:
-    """Mean of ``exact_collapse`` over questions that all have k = ``num_samples`` samples.
+    """Mean of ``exact_by_size`` over questions that all have k = ``num_samples`` samples.
 
     Given for every group size from 2 to ``EXACT_SIZES`` that k allows, and for ``group_size`` if k
     allows it.
@@ -86,13 +65,25 @@ def exact_means(
     largest = min(max(EXACT_SIZES, group_size), num_samples + 1)
     return {
         size: float(np.average(values, weights=num_questions))
-        for size, values in _exact_by_size(num_samples, num_correct, largest)
+        for size, values in exact_by_size(num_samples, num_correct, largest)
         if size <= EXACT_SIZES or size == group_size
     }
 
 
-def _exact_by_size(k: int, c: Ints, largest: int) -> Iterator[tuple[int, Floats]]:
-    """(G, exact_collapse of each c) for G = 2 up to ``largest``; one factor a step."""
+def exact_by_size(k: int, c: Ints, largest: int) -> Iterator[tuple[int, Floats]]:
+    """(G, unbiased estimates of f_G(p)) from c right answers among k: their mean is f_G(p).
+
+    For G <= k it is the share of all groups of G among the k samples that would collapse,
+    [C(c, G) + C(k - c, G)] / C(k, G). For odd G = k + 1 the polynomial is
+    sum_i (-1)^i p^(k - i) (1 - p)^i. The terms have the unbiased estimates 1[c = k - i] / C(k, c),
+    so the whole has (-1)^(k - c) / C(k, c); single values then leave [0, 1].
+
+    Args:
+        k: samples, the same for all questions.
+        c: (Q,) right answers of each question.
+        largest: the greatest G wanted; each from 2 on is one factor more. Those that k does not
+            allow are left out: no unbiased estimate exists.
+    """
     right, wrong = c / k, (k - c) / k
     for size in range(2, min(largest, k) + 1):
         left = k - size + 1

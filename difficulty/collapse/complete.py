@@ -1,22 +1,32 @@
-"""The whole forecast as plain values: rates, other rewards, the trainer's answer, drift."""
+"""The whole forecast: rates, other rewards, the trainer's answer, drift."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from difficulty.collapse.answer import require_a_batch, trainer_answer
-from difficulty.collapse.drift import drift
+from difficulty.collapse.bounds import Chosen
+from difficulty.collapse.drift import Drift, drift
 from difficulty.collapse.estimate import Estimate, every_question
 from difficulty.collapse.forecast import Forecast
 from difficulty.collapse.length import LengthPenalty
 from difficulty.collapse.rewards import RewardForecast, RewardTable, forecast_rewards
 from difficulty.collapse.spread import narrow_chances
 from difficulty.collapse.training import Plan, plan_run
+from difficulty.collapse.whole import (
+    Drifts,
+    Law,
+    RewardRates,
+    SetName,
+    SetRates,
+    Spread,
+    WholeForecast,
+)
 from difficulty.errors import SettingsError
+from difficulty.levels import LEVELS
 from difficulty.settings.forecast import PENALTY_KEYS, TRAINER_KEYS, ForecastSpec
 from difficulty.settings.setting import check_section
 
@@ -27,8 +37,8 @@ def complete(
     *,
     kept_questions: int | None = None,
     rewards: RewardTable | None = None,
-) -> dict[str, Any]:
-    """``found`` as JSON, with what ``spec`` asks for besides.
+) -> WholeForecast:
+    """``found`` with what ``spec`` asks for besides.
 
     Args:
         found: the forecast for right/wrong rewards.
@@ -39,21 +49,59 @@ def complete(
     Raises:
         SettingsError: a trainer or a setting of it that is not there.
     """
-    whole: dict[str, Any] = found.as_json()
     plan = plan_of(spec, group_size=found.group_size)
-    tested: Mapping[str, Estimate] | None = None
-    whole["rewards"] = None
-    if rewards is not None:
-        forecast = _of_rewards(found, rewards)
-        whole["rewards"] = _rewards_json(found, spec, plan, rewards, forecast)
-        if rewards.reason is not None:
-            whole["warnings"] = [*found.warnings, f"whole reward: {rewards.reason}"]
-        if plan is not None and plan.resampling.tests == "sum" and forecast is not None:
-            tested = forecast.sets
-    whole["drift"] = _drift_json(found, plan, tested or {})
-    if plan is not None:
-        whole["trainer"] = trainer_answer(found, plan, tested=tested, kept_questions=kept_questions)
-    return whole
+    by_reward = None if rewards is None else _of_rewards(found, rewards)
+    tests_sum = plan is not None and plan.resampling.tests == "sum"
+    tested = by_reward.sets if tests_sum and by_reward is not None else {}
+    reason = None if rewards is None else rewards.reason
+    return dataclasses.replace(
+        of_counts(found),
+        rewards=None if rewards is None else _rewards(found, spec, plan, rewards, by_reward),
+        drift=_drifts(found, plan, tested),
+        trainer=None
+        if plan is None
+        else trainer_answer(found, plan, tested=tested, kept_questions=kept_questions),
+        warnings=found.warnings if reason is None else (*found.warnings, f"whole reward: {reason}"),
+    )
+
+
+def of_counts(found: Forecast) -> WholeForecast:
+    """The part that follows from the counts alone."""
+    return WholeForecast(
+        group_size=found.group_size,
+        keep=found.keep,
+        pool=set_rates(found.pool),
+        kept=set_rates(found.kept),
+        levels={level: set_rates(found.levels.get(level)) for level in LEVELS},
+        law=Law(
+            by_source=found.by_source,
+            exact=found.exact,
+            beta=found.beta,
+            fit=found.fit,
+            plans=found.plans,
+        ),
+        rewards=None,
+        drift=Drifts(pool=None, kept=None),
+        trainer=None,
+        of_run=None,
+        warnings=found.warnings,
+    )
+
+
+def set_rates(estimate: Estimate | None) -> SetRates:
+    """The estimate of a set, or that of one without questions."""
+    if estimate is not None:
+        return SetRates(**dataclasses.asdict(estimate))
+    return SetRates(
+        acr=None,
+        low=None,
+        high=None,
+        identified_low=None,
+        identified_high=None,
+        plug_in=None,
+        num_questions=0,
+        method=None,
+    )
 
 
 def _of_rewards(found: Forecast, rewards: RewardTable) -> RewardForecast | None:
@@ -62,63 +110,60 @@ def _of_rewards(found: Forecast, rewards: RewardTable) -> RewardForecast | None:
     return forecast_rewards(found.work, rewards.outcomes, _sets(found), _rules(found))
 
 
-def _sets(found: Forecast) -> dict[str, Estimate]:
-    return {"pool": found.pool} | ({} if found.kept is None else {"kept": found.kept})
+def _sets(found: Forecast) -> dict[SetName, Estimate]:
+    sets: dict[SetName, Estimate] = {"pool": found.pool}
+    return sets if found.kept is None else sets | {"kept": found.kept}
 
 
-def _rules(found: Forecast) -> dict[str, Any]:
+def _rules(found: Forecast) -> dict[SetName, Chosen]:
     return {"pool": every_question, "kept": found.kept_rule}
 
 
-def _drift_json(
-    found: Forecast, plan: Plan | None, tested: Mapping[str, Estimate]
-) -> dict[str, Any]:
-    drifts: dict[str, Any] = {"pool": None, "kept": None}
-    for name, estimate in _sets(found).items():
-        questions = found.work.questions(_rules(found)[name])
-        if questions is not None:
-            ratio = tested[name].acr / estimate.acr if name in tested and estimate.acr else 1.0
-            one = drift(
-                found.work.law.grid,
-                questions,
-                group_size=found.group_size,
-                num_samples=found.work.classes.common_k,
-                plan=plan,
-                ratio=ratio,
-            )
-            drifts[name] = dataclasses.asdict(one)
-    return drifts
+def _drifts(found: Forecast, plan: Plan | None, tested: Mapping[SetName, Estimate]) -> Drifts:
+    drifts = {name: _drift(found, name, plan, tested) for name in _sets(found)}
+    return Drifts(pool=drifts.get("pool"), kept=drifts.get("kept"))
 
 
-def _rewards_json(
+def _drift(
+    found: Forecast, name: SetName, plan: Plan | None, tested: Mapping[SetName, Estimate]
+) -> Drift | None:
+    questions, rate = found.work.questions(_rules(found)[name]), _sets(found)[name].acr
+    if questions is None:
+        return None
+    return drift(
+        found.work.law.grid,
+        questions,
+        group_size=found.group_size,
+        num_samples=found.work.classes.common_k,
+        plan=plan,
+        ratio=tested[name].acr / rate if name in tested and rate else 1.0,
+    )
+
+
+def _rewards(
     found: Forecast,
     spec: ForecastSpec,
     plan: Plan | None,
     rewards: RewardTable,
     forecast: RewardForecast | None,
-) -> dict[str, Any]:
-    penalty = penalty_of(spec, floored=floored(plan))
-    return {
-        "penalty": None
-        if penalty is None
-        else {"name": spec.length_penalty, **dataclasses.asdict(penalty)},
-        "num_answers": rewards.num_answers,
-        "length_classes": rewards.length_classes,
-        "num_values": None if forecast is None else forecast.num_values,
-        "correctness": {name: one.acr for name, one in _sets(found).items()},
-        "sum": None
-        if forecast is None
-        else {name: dataclasses.asdict(one) for name, one in forecast.sets.items()},
-        "dirichlet": None if forecast is None else forecast.dirichlet,
-        "trainer_tests": None if plan is None else plan.resampling.tests,
-        "spread": _spread_json(found, spec, rewards, forecast),
-        "reason": rewards.reason,
-    }
+) -> RewardRates:
+    return RewardRates(
+        penalty=penalty_of(spec, floored=floored(plan)),
+        num_answers=rewards.num_answers,
+        length_classes=rewards.length_classes,
+        num_values=None if forecast is None else forecast.num_values,
+        correctness={name: one.acr for name, one in _sets(found).items()},
+        sum=None if forecast is None else forecast.sets,
+        dirichlet=None if forecast is None else forecast.dirichlet,
+        trainer_tests=None if plan is None else plan.resampling.tests,
+        spread=_spread(found, spec, rewards, forecast),
+        reason=rewards.reason,
+    )
 
 
-def _spread_json(
+def _spread(
     found: Forecast, spec: ForecastSpec, rewards: RewardTable, forecast: RewardForecast | None
-) -> dict[str, Any] | None:
+) -> Spread | None:
     """Share of groups with a spread below the threshold, drawn with a fixed seed."""
     if spec.spread is None or forecast is None or rewards.outcomes is None:
         return None
@@ -131,13 +176,13 @@ def _spread_json(
         rng=np.random.default_rng(0),
     )
     there, right = outcomes.there.sum(axis=1), (outcomes.correct & outcomes.there).sum(axis=1)
-    shares = {}
+    shares: dict[SetName, float | None] = {}
     for name in _sets(found):
         rule = _rules(found)[name]
         pairs = zip(there.tolist(), right.tolist(), strict=True)
         weights = outcomes.num_questions * [rule(k, c) for k, c in pairs]
         shares[name] = float(np.average(chances, weights=weights)) if weights.any() else None
-    return {"threshold": spec.spread, **shares}
+    return Spread(threshold=spec.spread, shares=shares)
 
 
 def check(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -53,31 +53,6 @@ class Forecast:
     """``(num_samples, num_correct) ->`` is such a question kept?"""
     more_rule: Chosen = field(compare=False, repr=False)
     """What a question must meet besides its level."""
-
-    def as_json(self) -> dict[str, object]:
-        """Plain JSON types; what was not estimated is null."""
-        fit = asdict(self.fit)
-        return {
-            "group_size": self.group_size,
-            "pool": asdict(self.pool),
-            "kept": {**_figures(self.kept), "levels": list(self.keep)},
-            "levels": {level: _figures(self.levels.get(level)) for level in LEVELS},
-            "by_source": {name: asdict(part) for name, part in self.by_source.items()},
-            "exact": {str(size): rate for size, rate in self.exact.items()},
-            "beta": {"a": self.beta[0], "b": self.beta[1]},
-            "goodness_of_fit": {
-                name: list(value) if isinstance(value, tuple) else value
-                for name, value in fit.items()
-            },
-            "plans": [asdict(plan) for plan in self.plans],
-            "warnings": list(self.warnings),
-        }
-
-
-def _figures(estimate: Estimate | None) -> dict[str, object]:
-    if estimate is not None:
-        return asdict(estimate)
-    return dict.fromkeys(Estimate.__annotations__) | {"num_questions": 0}
 
 
 def forecast(

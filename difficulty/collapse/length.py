@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from difficulty.collapse.collapse import Floats
 from difficulty.errors import SettingsError
 
+SOFT_OVERLONG = "soft_overlong"
+"""What trainers call it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class LengthPenalty:

@@ -20,6 +20,7 @@ from difficulty.collapse.dirichlet import fit_dirichlet, power_mean
 from difficulty.collapse.estimate import Estimate, Work
 from difficulty.collapse.interval import Z_95
 from difficulty.collapse.value_laws import RIGHT, WRONG, ValueLaws, ValueTable
+from difficulty.collapse.whole import SetName
 
 MAX_VALUES = 12
 """Values that answers are taken to share, the most frequent first."""
@@ -135,9 +136,9 @@ class _Ties:
 class RewardForecast:
     """Collapse by the whole reward beside collapse by correctness alone."""
 
-    sets: Mapping[str, Estimate]
+    sets: Mapping[SetName, Estimate]
     """``pool`` and, where there is one, ``kept``: the whole reward."""
-    ratios: Mapping[str, float]
+    ratios: Mapping[SetName, float]
     """Of equal verdicts, the share whose rewards are equal too (above 1 where right and wrong
     answers can have the same reward)."""
     chances: Floats
@@ -151,8 +152,8 @@ class RewardForecast:
 def forecast_rewards(
     work: Work,
     outcomes: Outcomes,
-    correctness: Mapping[str, Estimate],
-    rules: Mapping[str, Chosen],
+    correctness: Mapping[SetName, Estimate],
+    rules: Mapping[SetName, Chosen],
     *,
     rng: np.random.Generator | None = None,
 ) -> RewardForecast:

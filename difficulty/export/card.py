@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from difficulty import levels, store
+from difficulty.collapse.forecast_json import read_forecast
+from difficulty.collapse.whole import SetRates
 from difficulty.export.own_reward import graded_by
 from difficulty.export.split import Split
 from difficulty.settings.run import RunSpec
@@ -125,23 +125,23 @@ def _rules(spec: RunSpec) -> str:
 def _forecast(run: store.RunFolder, spec: RunSpec) -> str:
     if not run.forecast.exists():
         return ""
-    found = json.loads(run.forecast.read_text(encoding="utf-8"))
+    found = read_forecast(run.forecast)
     lines = [
-        f"## Forecast: share of groups of {found['group_size']} that teach nothing",
+        f"## Forecast: share of groups of {found.group_size} that teach nothing",
         "",
         "| set | questions | collapse rate | 95 % interval |",
         "|---|---|---|---|",
     ]
-    for key, label in (("pool", "everything profiled"), ("kept", "kept")):
-        lines.append(_forecast_row(label, found[key]))
+    labels = ("everything profiled", "kept")
+    lines += map(_forecast_row, labels, found.sets())
     return "\n".join([*lines, ""])
 
 
-def _forecast_row(label: str, figures: dict[str, Any]) -> str:
-    if figures["acr"] is None:
-        return f"| {label} | {figures['num_questions']:,} | unknown | unknown |"
-    interval = f"{figures['low']:.2f} to {figures['high']:.2f}"
-    return f"| {label} | {figures['num_questions']:,} | {figures['acr']:.2f} | {interval} |"
+def _forecast_row(label: str, part: SetRates) -> str:
+    if part.acr is None or part.low is None or part.high is None:
+        return f"| {label} | {part.num_questions:,} | unknown | unknown |"
+    interval = f"{part.low:.2f} to {part.high:.2f}"
+    return f"| {label} | {part.num_questions:,} | {part.acr:.2f} | {interval} |"
 
 
 def _licences(run: store.RunFolder, sources: list[str]) -> str:

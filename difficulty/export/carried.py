@@ -40,7 +40,7 @@ class _Mixed(Exception):
 class Carried:
     """Which columns of the dataset go into the training files."""
 
-    types: dict[str, Any] = field(default_factory=dict)
+    types: dict[str, pa.DataType] = field(default_factory=dict)
     """Column -> Arrow type."""
     left_out: dict[str, str] = field(default_factory=dict)
     """Column -> why no file can hold it."""
@@ -84,7 +84,9 @@ def find_carried(run: store.RunFolder, spec: RunSpec) -> Carried:
     return Carried(types=types, left_out=left_out, names=names, golds=golds)
 
 
-def _require(wanted: Iterable[str], types: dict[str, Any], left_out: dict[str, str]) -> None:
+def _require(
+    wanted: Iterable[str], types: dict[str, pa.DataType], left_out: dict[str, str]
+) -> None:
     for name in wanted:
         if name in left_out:
             raise SettingsError(f"column {name} cannot be carried: {left_out[name]}")
@@ -216,7 +218,7 @@ def left_out_of(exporter: Exporter, carried: Carried) -> dict[str, str]:
     return found
 
 
-def _types_for(exporter: Exporter, carried: Carried) -> dict[str, Any]:
+def _types_for(exporter: Exporter, carried: Carried) -> dict[str, pa.DataType]:
     """The carried columns that fit beside the trainer's own, with their types."""
     not_free = taken(exporter)
     types = {name: kind for name, kind in carried.types.items() if name not in not_free}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from difficulty import store
 from difficulty.errors import SettingsError
 from difficulty.export.carried import wanted_columns
-from difficulty.selection import rules as curriculum
+from difficulty.selection.rules import NEAR_DUPLICATE, overlap_reasons
 from difficulty.settings.run import RunSpec
 
 if TYPE_CHECKING:
@@ -121,14 +121,14 @@ def heldout_places(counts: dict[str, int], share: float | None) -> dict[str, int
     return places
 
 
-def placed_sql(run: store.RunFolder, spec: RunSpec, split: Split) -> tuple[str, dict[str, Any]]:
+def placed_sql(run: store.RunFolder, spec: RunSpec, split: Split) -> tuple[str, store.Parameters]:
     """SQL for (question_id, position) of a split, and its parameters; after ``make_splits``."""
-    parameters: dict[str, Any] = {"questions": store.sql_path(run.questions)}
+    parameters = {"questions": store.sql_path(run.questions)}
     copies = "num_copies" if spec.export.copies and split != "heldout" else "1"
     if split != "control":
         places = f"SELECT question_id, position AS place FROM {split}"
         return PLACED.format(copies=copies, places=places), parameters
-    reasons = [*curriculum.overlap_reasons(spec.selection).values(), curriculum.NEAR_DUPLICATE]
+    reasons = [*overlap_reasons(spec.selection).values(), NEAR_DUPLICATE]
     places = CONTROL.format(key=CONTROL_ORDERS.get(spec.selection.order, SHUFFLED))
     more = {
         "selection": store.sql_path(run.selection),
@@ -136,7 +136,7 @@ def placed_sql(run: store.RunFolder, spec: RunSpec, split: Split) -> tuple[str, 
         "seed": str(spec.selection.seed),
         "excluded": reasons,
     }
-    return PLACED.format(copies=copies, places=places), parameters | more
+    return PLACED.format(copies=copies, places=places), {**parameters, **more}
 
 
 def splits_of(spec: RunSpec) -> list[Split]:

@@ -181,7 +181,7 @@ def training_rows(
     placed, parameters = placed_sql(run, spec, split)
     tables = {name: store.sql_path(getattr(run, name)) for name in ("profile", "questions")}
     few_shot = few_shot_messages(sampling)
-    for batch in store.stream(connection, ROWS.format(placed=placed), parameters | tables):
+    for batch in store.stream(connection, ROWS.format(placed=placed), {**parameters, **tables}):
         for values in batch.to_pylist():
             question: Question = store.row_from_dict(Question, values)
             chat = prompts.messages(question, template=sampling.template, few_shot=few_shot)

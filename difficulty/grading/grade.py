@@ -27,7 +27,7 @@ from difficulty.grading.read.thoughts import reply_end, reply_start, without_str
 from difficulty.grading.read.together import REFUSED
 from difficulty.grading.words.joints import AND, EXCEPT, OR
 from difficulty.grading.words.markers import MARK, NAMED, ODD_ONE
-from difficulty.schema import Completion, Grade, Question
+from difficulty.schema import Completion, Grade, Outcome, Question
 
 GRADER_VERSION = "5"
 """Changes whenever a verdict on some reply changes, so that cached grades can be told apart."""
@@ -280,8 +280,12 @@ def _in_worker(gold: str, answer: str) -> Verdict:
     return shared_math_equal(gold, answer)
 
 
+_OUTCOMES: dict[bool | None, Outcome] = {True: "correct", False: "wrong", None: "grader_error"}
+"""By whether answer and gold are equal."""
+
+
 def _graded(completion: Completion, reply: Normal, declared: Declared, found: Verdict) -> Grade:
-    outcome = {True: "correct", False: "wrong", None: "grader_error"}[found.equal]
+    outcome = _OUTCOMES[found.equal]
     return Grade(
         question_id=completion.question_id,
         sample_index=completion.sample_index,
@@ -294,7 +298,7 @@ def _graded(completion: Completion, reply: Normal, declared: Declared, found: Ve
     )
 
 
-def _grade(completion: Completion, outcome: str, reason: str) -> Grade:
+def _grade(completion: Completion, outcome: Outcome, reason: str) -> Grade:
     """A grade of a completion that declares nothing."""
     return Grade(
         question_id=completion.question_id,

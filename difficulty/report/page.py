@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 
 from difficulty import store
-from difficulty.audit import checks as grader_checks
+from difficulty.audit import checks
 from difficulty.report import outlook
 from difficulty.report.summary import Summary
 from difficulty.report.terminal import kept_cell, kept_note, rate, span
@@ -33,10 +33,10 @@ def render(summary: Summary) -> str:
         outlook=outlook,
         kept_cell=kept_cell,
         kept_note=kept_note,
-        percent=grader_checks.percent,
-        percent_span=grader_checks.percent_span,
-        audit_rates=grader_checks.rates,
-        pass_rate_words=grader_checks.pass_rate_words,
+        percent=checks.percent,
+        percent_span=checks.percent_span,
+        audit_rates=checks.rates,
+        pass_rate_words=checks.pass_rate_words,
         **_shallow(summary),
     )
 

@@ -7,18 +7,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rich.console import Console
-from rich.markup import escape as escape_markup
 from rich.table import Table
 
-from difficulty.report.live import printable
+from difficulty.report.terminal import escape
 
 FAULT_SHOWN = 40
 TEXT_SHOWN = 32
-
-
-def escape(text: str) -> str:
-    """Foreign text for the terminal."""
-    return escape_markup(printable(text))
 
 
 def print_trials(found: dict[str, Any], console: Console) -> None:

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Literal, TypeVar
 
 from rich.console import Console
 
 from difficulty import store
 from difficulty.errors import InputError, RunError
+from difficulty.levels import guess_chance
 from difficulty.report.terminal import escape
-from difficulty.selection import rules as curriculum
-from difficulty.selection.choose import prepare
-from difficulty.settings.run import RunSpec, SelectionSpec, settings_through
+from difficulty.schema import Outcome, PassRate, Question, Selection
+from difficulty.selection.rules import (
+    NOT_ABOVE_CHANCE,
+    OUTSIDE_BAND,
+    OVER_MAX_COLLAPSE,
+    TOO_FEW_GRADED,
+    QuestionFacts,
+    drop_rules,
+    first_overlap,
+    overlap_reasons,
+    set_rules,
+    surely_above,
+)
+from difficulty.settings.run import RunSpec, settings_through
+from difficulty.settings.selection import SelectionSpec
 from difficulty.store import RunFolder
 
 SHOWN = 300
@@ -28,6 +42,9 @@ NEAR = """
     SELECT CASE WHEN question_id = $id THEN other_id ELSE question_id END AS question_id,
            similarity, same_gold
     FROM rows_of($table) WHERE $id IN (question_id, other_id) ORDER BY ALL
+"""
+OVERLAPS = """
+    SELECT * EXCLUDE (question_id) FROM rows_of($table) WHERE question_id = $id
 """
 
 
@@ -45,13 +62,46 @@ STARTING_SO = """
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class AnswerTold:
+    """One answer to the question and what became of it."""
+
+    sample_index: int
+    outcome: Outcome
+    reward: float | None
+    extracted_answer: str | None
+    reason: str
+    num_tokens: int | None
+    text: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwinTold:
+    """A question that asks almost the same."""
+
+    question_id: str
+    similarity: float
+    same_gold: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverlapTold:
+    """An evaluation set that asks the question; the columns of ``Overlap``."""
+
+    file: str
+    row: int
+    exact: bool
+    similarity: float
+    evaluation_prompt: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleTold:
     """What one rule said of the question."""
 
     rule: str
     """As a user would type it."""
-    verdict: str
-    """``passes``, ``drops``, or ``not reached``: another rule had dropped the question before."""
+    verdict: Literal["passes", "drops", "not reached"]
+    """``not reached``: another rule had dropped the question before."""
     found: str
     """What the rule looked at, in a few words; empty for rules that look at the whole set."""
 
@@ -60,19 +110,14 @@ class Verdict:
 class Story:
     """Everything that a run knows of one question."""
 
-    question: dict[str, Any]
-    """As in questions.parquet."""
-    samples: list[dict[str, Any]]
-    """sample_index, outcome, reward, extracted_answer, reason, num_tokens, text of each answer."""
-    profile: dict[str, Any]
-    """As in profile.parquet."""
+    question: Question
+    samples: list[AnswerTold]
+    profile: PassRate
     group_size: int
     collapse_probability: float | None
-    near_duplicates: list[dict[str, Any]]
-    """question_id, similarity, same_gold of each."""
-    overlaps: list[dict[str, Any]]
-    """file, row, similarity of each evaluation set that has it."""
-    verdicts: list[Verdict]
+    near_duplicates: list[TwinTold]
+    overlaps: list[OverlapTold]
+    verdicts: list[RuleTold]
     keep: bool
     drop_reason: str | None
     position: int | None
@@ -106,9 +151,9 @@ def find_question(run: RunFolder, name: str) -> str:
     return str(rows[0][0])
 
 
-def own_id(question: dict[str, Any]) -> str | None:
+def own_id(question: Question) -> str | None:
     """What the dataset itself calls a question, as ``id 7``; null if it has no such column."""
-    columns = json.loads(question["metadata"])
+    columns = json.loads(question.metadata)
     for name in OWN_IDS:
         if isinstance(columns.get(name), str | int):
             return f"{name} {columns[name]}"
@@ -128,116 +173,131 @@ def tell_story(run: RunFolder, spec: RunSpec, prefix: str) -> Story:
     if stamp is None or stamp.settings != settings_through(spec, "selection"):
         raise RunError(f"{run.selection} was made by other rules. Run difficulty select {run}")
     key = find_question(run, prefix)
-    profile = _row(run, "profile", key)
-    selected = _row(run, "selection", key)
-    kept = "SELECT count(*) FROM rows_of($table) WHERE keep"
-    overlaps = "SELECT * EXCLUDE (question_id) FROM rows_of($table) WHERE question_id = $id"
+    selection, selected = spec.selection, _row(run, run.selection, Selection, key)
+    profile = _row(run, run.profile, PassRate, key)
+    overlaps = _overlaps(run, key) if selection.against and run.overlaps.exists() else []
+    facts = _facts(selection, profile, selected.collapse_probability, overlaps)
     return Story(
-        question=_row(run, "questions", key),
+        question=_row(run, run.questions, Question, key),
         samples=_samples(run, key),
         profile=profile,
-        group_size=spec.selection.group_size,
-        collapse_probability=selected["collapse_probability"],
-        near_duplicates=_listed(run, "near_duplicates", NEAR, key),
-        overlaps=_listed(run, "overlaps", overlaps, key) if spec.selection.against else [],
-        verdicts=_verdicts(run, spec.selection, profile, selected),
-        keep=selected["keep"],
-        drop_reason=selected["drop_reason"],
-        position=selected["position"],
-        num_kept=_query(run, kept, {"table": store.sql_path(run.selection)})[0]["count_star()"],
+        group_size=selection.group_size,
+        collapse_probability=selected.collapse_probability,
+        near_duplicates=_twins(run, key),
+        overlaps=overlaps,
+        verdicts=[
+            *_verdicts(selection, profile, facts),
+            *_set_verdicts(selection, selected.drop_reason),
+        ],
+        keep=selected.keep,
+        drop_reason=selected.drop_reason,
+        position=selected.position,
+        num_kept=_num_kept(run),
     )
 
 
-def _query(run: RunFolder, sql: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+Row = TypeVar("Row")
+
+
+def _query(
+    run: RunFolder, row_type: type[Row], sql: str, parameters: store.Parameters
+) -> list[Row]:
+    """Rows of a query whose columns are the fields of ``row_type``."""
     batches = store.stream(store.connect(run), sql, parameters)
-    return [row for batch in batches for row in batch.to_pylist()]
+    return [store.row_from_dict(row_type, row) for batch in batches for row in batch.to_pylist()]
 
 
-def _row(run: RunFolder, table: str, key: str) -> dict[str, Any]:
+def _row(run: RunFolder, table: Path, row_type: type[Row], key: str) -> Row:
     sql = "SELECT * FROM rows_of($table) WHERE question_id = $id"
-    return _query(run, sql, {"table": store.sql_path(getattr(run, table)), "id": key})[0]
+    return _query(run, row_type, sql, {"table": store.sql_path(table), "id": key})[0]
 
 
-def _listed(run: RunFolder, table: str, sql: str, key: str) -> list[dict[str, Any]]:
-    path = getattr(run, table)
-    if not path.exists():
+def _num_kept(run: RunFolder) -> int:
+    sql = "SELECT count(*) FROM rows_of($table) WHERE keep"
+    parameters = {"table": store.sql_path(run.selection)}
+    return int(store.connect(run).execute(sql, parameters).fetchall()[0][0])
+
+
+def _twins(run: RunFolder, key: str) -> list[TwinTold]:
+    if not run.near_duplicates.exists():
         return []
-    return _query(run, sql, {"table": store.sql_path(path), "id": key})
+    parameters = {"table": store.sql_path(run.near_duplicates), "id": key}
+    return _query(run, TwinTold, NEAR, parameters)
 
 
-def _samples(run: RunFolder, key: str) -> list[dict[str, Any]]:
+def _overlaps(run: RunFolder, key: str) -> list[OverlapTold]:
+    parameters = {"table": store.sql_path(run.overlaps), "id": key}
+    return _query(run, OverlapTold, OVERLAPS, parameters)
+
+
+def _samples(run: RunFolder, key: str) -> list[AnswerTold]:
     parameters = {
         "grades": store.sql_path(run.grades),
         "completions": [store.sql_path(part) for part in run.completion_parts()],
         "id": key,
     }
-    return _query(run, SAMPLES, parameters)
+    return _query(run, AnswerTold, SAMPLES, parameters)
 
 
-def _verdicts(
-    run: RunFolder, selection: SelectionSpec, profile: dict[str, Any], selected: dict[str, Any]
-) -> list[Verdict]:
-    """Each rule that looks at one question alone is asked; the others follow from the decision."""
-    judged = _judged(run, selection, profile, selected)
-    dropped = selected["drop_reason"]
-    found: dict[str, Verdict] = {}
-    for rule in curriculum.drop_rules(selection):
-        drops = bool(judged[rule.reason])
+def _verdicts(selection: SelectionSpec, profile: PassRate, facts: QuestionFacts) -> list[RuleTold]:
+    """What each rule that looks at one question alone says, one verdict an option."""
+    found: dict[str, RuleTold] = {}
+    for rule in drop_rules(selection):
+        drops = rule.drops(facts)
         if rule.setting not in found or drops:
-            found[rule.setting] = Verdict(
+            found[rule.setting] = RuleTold(
                 rule=rule.setting,
                 verdict="drops" if drops else "passes",
-                found=_looked_at(rule.reason, judged),
+                found=_looked_at(rule.reason, facts, profile),
             )
-    early = dropped in {rule.reason for rule in curriculum.drop_rules(selection)}
-    for reason, setting in curriculum.set_rules(selection).items():
-        verdict = "drops" if reason == dropped else "not reached" if early else "passes"
-        early = early or reason == dropped
-        found[setting] = Verdict(rule=setting, verdict=verdict, found="")
     return [*found.values()]
 
 
-def _judged(
-    run: RunFolder, selection: SelectionSpec, profile: dict[str, Any], selected: dict[str, Any]
-) -> dict[str, Any]:
-    """What the rules look at, and for each rule by its reason whether it would drop."""
-    import pyarrow as pa
+def _set_verdicts(selection: SelectionSpec, dropped: str | None) -> list[RuleTold]:
+    """What the rules that look at the whole set said, as follows from the decision."""
+    early = dropped in {rule.reason for rule in drop_rules(selection)}
+    found = []
+    for reason, setting in set_rules(selection).items():
+        verdict: Literal["passes", "drops", "not reached"]
+        verdict = "drops" if reason == dropped else "not reached" if early else "passes"
+        early = early or reason == dropped
+        found.append(RuleTold(rule=setting, verdict=verdict, found=""))
+    return found
 
-    connection = store.connect(run)
-    counts = {name: [profile[name]] for name in ("num_graded", "num_correct")}
-    collapse = pa.array([selected["collapse_probability"]], pa.float64())
-    connection.register("collapse", pa.table({**counts, "collapse_probability": collapse}))
-    prepare(run, selection, connection)
-    tests = ", ".join(
-        f"{rule.condition} AS {curriculum.sql_name(rule.reason)}"
-        for rule in curriculum.drop_rules(selection)
+
+def _facts(
+    selection: SelectionSpec,
+    profile: PassRate,
+    collapse_probability: float | None,
+    overlaps: list[OverlapTold],
+) -> QuestionFacts:
+    correct, graded = profile.num_correct, profile.num_graded
+    guess = guess_chance(profile.kind, profile.num_options, profile.num_golds)
+    files = [hit.file for hit in overlaps]
+    return QuestionFacts(
+        num_graded=graded,
+        num_correct=correct,
+        level=profile.level,
+        collapse_probability=collapse_probability,
+        above_chance=surely_above(selection, correct, graded, guess),
+        overlap=first_overlap(overlap_reasons(selection), files) if files else None,
     )
-    sql = f"""
-        SELECT *, {tests} FROM ({curriculum.judged_sql(selection)}) WHERE question_id = $id
-    """
-    parameters = {
-        "profile": store.sql_path(run.profile),
-        "seed": str(selection.seed),
-        "id": profile["question_id"],
-    }
-    batches = store.stream(connection, sql, parameters)
-    return {**profile, **next(row for batch in batches for row in batch.to_pylist())}
 
 
-def _looked_at(reason: str, judged: dict[str, Any]) -> str:
-    if reason == "too_few_graded":
-        return f"{judged['num_graded']} of {judged['num_samples']} answers are graded"
+def _looked_at(reason: str, facts: QuestionFacts, profile: PassRate) -> str:
+    if reason == TOO_FEW_GRADED:
+        return f"{facts.num_graded} of {profile.num_samples} answers are graded"
     if reason.startswith("level_"):
-        return f"level {judged['level'] or 'none'}"
-    if reason == "outside_pass_rate_band":
-        return f"pass rate {_number(judged['pass_rate'])}"
-    if reason == curriculum.NOT_ABOVE_CHANCE:
-        if judged["above_chance"] is None:
+        return f"level {facts.level or 'none'}"
+    if reason == OUTSIDE_BAND:
+        return f"pass rate {_number(profile.pass_rate)}"
+    if reason == NOT_ABOVE_CHANCE:
+        if facts.above_chance is None:
             return "nothing to guess from"
-        return f"{_number(judged['above_chance'])} for {judged['num_options']} options"
-    if reason == "over_max_collapse":
-        return f"collapse probability {_number(judged['collapse_probability'])}"
-    return "overlaps it" if judged[reason] else "no overlap"
+        return f"{_number(facts.above_chance)} for {profile.num_options} options"
+    if reason == OVER_MAX_COLLAPSE:
+        return f"collapse probability {_number(facts.collapse_probability)}"
+    return "overlaps it" if reason == facts.overlap else "no overlap"
 
 
 def _number(value: float | None) -> str:
@@ -249,28 +309,28 @@ def print_story(story: Story, console: Console) -> None:
     question, profile = story.question, story.profile
     say = console.print
     own = own_id(question)
-    say(f"question {question['question_id']}" + (f" ({line(own)} of the dataset)" if own else ""))
-    say(f"source {line(question['source'])}, kind {question['kind']}, {_copies(question)}")
-    say(f"asks: {line(question['prompt'])}")
-    for choice in question["choices"] or ():
-        say(f"  {line(choice['label'])}: {line(choice['text'])}")
-    say(f"gold: {line(', '.join([question['answer'], *question['aliases']]))}")
+    say(f"question {question.question_id}" + (f" ({line(own)} of the dataset)" if own else ""))
+    say(f"source {line(question.source)}, kind {question.kind}, {_copies(question)}")
+    say(f"asks: {line(question.prompt)}")
+    for choice in question.choices or ():
+        say(f"  {line(choice.label)}: {line(choice.text)}")
+    say(f"gold: {line(', '.join([question.answer, *question.aliases]))}")
     for sample in story.samples:
-        say(f"sample {sample['sample_index']}: {_outcome(sample)}")
+        say(f"sample {sample.sample_index}: {_outcome(sample)}")
     say(
-        f"{profile['num_correct']} of {profile['num_graded']} graded answers correct: pass rate "
-        f"{_number(profile['pass_rate'])} ({_number(profile['pass_rate_low'])} to "
-        f"{_number(profile['pass_rate_high'])}), level {profile['level'] or 'none'}"
+        f"{profile.num_correct} of {profile.num_graded} graded answers correct: pass rate "
+        f"{_number(profile.pass_rate)} ({_number(profile.pass_rate_low)} to "
+        f"{_number(profile.pass_rate_high)}), level {profile.level or 'none'}"
     )
     say(
         f"a group of {story.group_size} collapses with probability "
         f"{_number(story.collapse_probability)}"
     )
     for near in story.near_duplicates:
-        gold = "same gold" if near["same_gold"] else "another gold"
-        say(f"asks almost what {near['question_id']} asks ({near['similarity']:.2f}, {gold})")
+        gold = "same gold" if near.same_gold else "another gold"
+        say(f"asks almost what {near.question_id} asks ({near.similarity:.2f}, {gold})")
     for hit in story.overlaps:
-        say(f"row {hit['row']} of {line(hit['file'])} asks it too ({hit['similarity']:.2f})")
+        say(f"row {hit.row} of {line(hit.file)} asks it too ({hit.similarity:.2f})")
     for verdict in story.verdicts:
         found = f" ({line(verdict.found)})" if verdict.found else ""
         say(f"{verdict.verdict} {line(verdict.rule)}{found}")
@@ -283,17 +343,17 @@ def line(text: str) -> str:
     return escape(flat if len(flat) <= SHOWN else flat[: SHOWN - 3] + "...")
 
 
-def _copies(question: dict[str, Any]) -> str:
-    copies = question["num_copies"]
+def _copies(question: Question) -> str:
+    copies = question.num_copies
     return "stands once in the dataset" if copies == 1 else f"{copies:,} copies in the dataset"
 
 
-def _outcome(sample: dict[str, Any]) -> str:
-    answer = sample["extracted_answer"]
+def _outcome(sample: AnswerTold) -> str:
+    answer = sample.extracted_answer
     said = "declares nothing" if answer is None else f"answer {line(answer)}"
-    tokens = sample["num_tokens"]
+    tokens = sample.num_tokens
     length = "unknown length" if tokens is None else f"{tokens:,} tokens"
-    return f"{sample['outcome']}, {said} ({line(sample['reason'])}), {length}"
+    return f"{sample.outcome}, {said} ({line(sample.reason)}), {length}"
 
 
 def _decision(story: Story) -> str:

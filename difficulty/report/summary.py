@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,8 @@ from typing import Any
 from difficulty import levels, store
 from difficulty.audit.regrade import Regrade, load_regrade
 from difficulty.audit.result import Audit, load_audit
+from difficulty.collapse.forecast_json import read_forecast
+from difficulty.collapse.whole import WholeForecast
 from difficulty.export.shards import shards_of
 from difficulty.export.write import export_file
 from difficulty.report.reward_summary import (
@@ -19,7 +20,7 @@ from difficulty.report.reward_summary import (
     reward_warnings,
     summarize_reward,
 )
-from difficulty.schema import OUTCOMES
+from difficulty.schema import OUTCOMES, Outcome
 from difficulty.settings.run import RunSpec
 from difficulty.trainers.find import EXPORTERS
 
@@ -86,7 +87,7 @@ class Summary:
     """Rows of the dataset behind the questions, duplicates included."""
     set_aside: dict[str, int]
     """Reason -> rows of the dataset."""
-    outcomes: dict[str, int]
+    outcomes: dict[Outcome, int]
     """Outcome -> samples; all outcomes, zeros included."""
     num_samples: int
     mean_reward: float | None
@@ -99,7 +100,7 @@ class Summary:
     """Questions whose level would be another if truncated answers were left out."""
     sources: dict[str, dict[str, int]]
     """Source -> level -> questions."""
-    forecast: dict[str, Any]
+    forecast: WholeForecast
     num_kept: int
     dropped: list[tuple[str, str, int]]
     """(source, reason, questions)."""
@@ -125,7 +126,7 @@ def summarize(run: store.RunFolder, spec: RunSpec) -> Summary:
     for table in tables:
         store.content_hash(table)
     query = _Queries(run)
-    forecast = json.loads(run.forecast.read_text(encoding="utf-8"))
+    forecast = read_forecast(run.forecast)
     num_questions = store.num_rows(run.questions)
     by_level = dict(query.rows("SELECT level, count(*) FROM profile GROUP BY 1"))
     kept = dict(query.rows("SELECT level, count(*) FROM selection WHERE keep GROUP BY 1"))
@@ -134,7 +135,7 @@ def summarize(run: store.RunFolder, spec: RunSpec) -> Summary:
         for level in levels.LEVELS
     ]
     found = dict(query.rows("SELECT outcome, count(*) FROM grades GROUP BY 1"))
-    outcomes: dict[str, int] = {name: found.get(name, 0) for name in OUTCOMES}
+    outcomes = {name: found.get(name, 0) for name in OUTCOMES}
     num_kept = query.number("SELECT count(*) FROM selection WHERE keep")
     regrade, not_listed = _regrade(run)
     reward = summarize_reward(spec.grading, query.rows)
@@ -211,14 +212,14 @@ class _Queries:
 
 
 def _level_count(
-    level: str, by_level: dict[Any, int], total: int, forecast: dict[str, Any], num_kept: int
+    level: str, by_level: dict[Any, int], total: int, forecast: WholeForecast, num_kept: int
 ) -> LevelCount:
     count = by_level.get(level, 0)
     return LevelCount(
         level=level,
         num_questions=count,
         share=count / total,
-        collapse=(forecast.get("levels") or {}).get(level, {}).get("acr"),
+        collapse=forecast.levels[level].acr,
         kept=num_kept > 0,
         num_kept=num_kept,
     )
@@ -312,7 +313,7 @@ def _identical_warning(query: _Queries, temperature: float) -> list[str]:
 
 
 def _warnings(
-    outcomes: dict[str, int], counts: list[LevelCount], forecast: dict[str, Any], num_kept: int
+    outcomes: dict[Outcome, int], counts: list[LevelCount], forecast: WholeForecast, num_kept: int
 ) -> list[str]:
     texts = []
     total = sum(outcomes.values())
@@ -339,6 +340,6 @@ def _warnings(
                 "whole set would teach this model nothing"
             )
     # Where the rules themselves keep none, the forecast says so.
-    if num_kept == 0 and forecast["kept"]["num_by_rules"]:
+    if num_kept == 0 and forecast.of_run is not None and forecast.of_run.num_by_rules:
         texts.append("no question was kept: there is no training set")
-    return [*texts, *forecast.get("warnings", [])]
+    return [*texts, *forecast.warnings]

@@ -8,6 +8,7 @@ from rich import markup
 from rich.console import Console
 from rich.table import Table
 
+from difficulty.audit.cases import Agreement
 from difficulty.audit.checks import (
     audit_details,
     audit_line,
@@ -18,9 +19,11 @@ from difficulty.audit.checks import (
 )
 from difficulty.audit.regrade import Regrade
 from difficulty.audit.result import Audit
+from difficulty.collapse.whole import WholeForecast
 from difficulty.report.live import printable
 from difficulty.report.reward_summary import reward_line
 from difficulty.report.summary import LevelCount, Summary
+from difficulty.sources.check import CheckedSet
 
 BAR_WIDTH = 24
 
@@ -100,11 +103,10 @@ def kept_cell(row: LevelCount) -> str:
     return "kept" if row.num_kept == row.num_questions else f"{row.num_kept:,} kept"
 
 
-def forecast_table(forecast: dict[str, Any]) -> Table:
+def forecast_table(forecast: WholeForecast) -> Table:
     """Collapse rate before and after the filter, with its interval, what k leaves open, plug-in."""
-    size = forecast.get("group_size", "?")
     table = Table(
-        title=f"forecast: share of groups of {size} that teach nothing",
+        title=f"forecast: share of groups of {forecast.group_size} that teach nothing",
         title_justify="left",
         show_edge=False,
         pad_edge=False,
@@ -121,29 +123,26 @@ def forecast_table(forecast: dict[str, Any]) -> Table:
     note = kept_note(forecast)
     if note:
         table.caption, table.caption_justify = escape(note), "left"
-    names = (("pool", "all"), ("kept", "filtered"))
-    for key, label in names:
-        found = forecast.get(key)
-        if found and found["num_questions"]:
+    for label, part in zip(("all", "filtered"), forecast.sets(), strict=True):
+        if part.num_questions:
             table.add_row(
                 label,
-                f"{found['num_questions']:,}",
-                rate(found["acr"]),
-                span(found["low"], found["high"]),
-                span(found["identified_low"], found["identified_high"]),
-                rate(found["plug_in"]),
+                f"{part.num_questions:,}",
+                rate(part.acr),
+                span(part.low, part.high),
+                span(part.identified_low, part.identified_high),
+                rate(part.plug_in),
             )
     return table
 
 
-def kept_note(forecast: dict[str, Any]) -> str | None:
+def kept_note(forecast: WholeForecast) -> str | None:
     """What the number of filtered questions is, where quotas and caps leave fewer than rules do."""
-    kept = forecast.get("kept") or {}
-    by_rules = kept.get("num_by_rules")
-    if by_rules is None or by_rules == kept["num_questions"]:
+    kept, run = forecast.kept.num_questions, forecast.of_run
+    if run is None or run.num_by_rules == kept:
         return None
     return (
-        f"filtered: {kept['num_questions']:,} questions are kept of the {by_rules:,} that levels "
+        f"filtered: {kept:,} questions are kept of the {run.num_by_rules:,} that levels "
         "and rates keep; quotas, caps and duplicates take the rest, as if drawn at random"
     )
 
@@ -179,52 +178,55 @@ def span(low: float | None, high: float | None) -> str:
     return "-" if low is None or high is None else f"{low:.2f} to {high:.2f}"
 
 
-def print_check(found: dict[str, Any], console: Console) -> None:
+def print_check(found: CheckedSet, console: Console) -> None:
     """What ``difficulty check`` found."""
     console.print(
-        f"{found['questions']:,} questions of {found['rows']:,} rows in {escape(found['dataset'])}"
+        f"{found.questions:,} questions of {found.rows:,} rows in {escape(found.dataset)}"
     )
-    for title in ("kinds", "sources", "set_aside"):
-        counts = ", ".join(f"{name} {count:,}" for name, count in found[title].items())
-        console.print(f"{title.replace('_', ' ')}: {escape(counts or 'none')}")
-    if found["duplicates"]:
+    for title, parts in (
+        ("kinds", found.kinds),
+        ("sources", found.sources),
+        ("set aside", found.set_aside),
+    ):
+        counts = ", ".join(f"{name} {count:,}" for name, count in parts.items())
+        console.print(f"{title}: {escape(counts or 'none')}")
+    if found.duplicates:
         console.print(
-            f"duplicates: {found['duplicates']:,} rows ask what another row asks; questions with "
-            f"golds that contradict each other: {found['conflicting_golds']:,}"
+            f"duplicates: {found.duplicates:,} rows ask what another row asks; questions with "
+            f"golds that contradict each other: {found.conflicting_golds:,}"
         )
-    if found["alternative_golds"]:
+    if found.alternative_golds:
         console.print(
-            f"questions with several right answers: {found['alternative_golds']:,} (a gold that is "
+            f"questions with several right answers: {found.alternative_golds:,} (a gold that is "
             "a list means that any one of them is right)"
         )
-    if found["equal_options"]:
+    if found.equal_options:
         console.print(
-            f"questions with two equal options: {found['equal_options']:,} (only their labels "
+            f"questions with two equal options: {found.equal_options:,} (only their labels "
             "tell them apart; correct the dataset or leave them out)"
         )
-    if found["first_set_aside"]:
+    if found.first_set_aside:
         console.print("first rows set aside (the first row of the dataset is row 0):")
-    for row in found["first_set_aside"]:
-        console.print(f"  row {row['row']}: {escape(row['reason'])}")
-    if found["example"]:
+    for row in found.first_set_aside:
+        console.print(f"  row {row.row}: {escape(row.reason)}")
+    if found.example is not None:
         console.print("\nthe first question as the model will see it:")
-        for turn in found["example"]["messages"]:
+        for turn in found.example.messages:
             console.print(f"{turn['role']}: {escape(turn['content'])}")
-        console.print(f"gold ({found['example']['kind']}): {escape(found['example']['gold'])}")
-        unused = ", ".join(found["example"]["unused_columns"]) or "none"
+        console.print(f"gold ({found.example.kind}): {escape(found.example.gold)}")
+        unused = ", ".join(found.example.unused_columns) or "none"
         console.print(f"columns that only a reward of your own would read: {escape(unused)}")
 
 
-def print_audit(found: dict[str, Any], console: Console) -> None:
+def print_audit(found: Agreement, console: Console) -> None:
     """What ``difficulty audit-grader`` found."""
     console.print(
-        f"{found['agree']:,} of {found['cases']:,} cases agree; false credit "
-        f"{len(found['false_credit']):,}, false reject {len(found['false_reject']):,}"
+        f"{found.agree:,} of {found.cases:,} cases agree; false credit "
+        f"{len(found.false_credit):,}, false reject {len(found.false_reject):,}"
     )
-    for row in found["disagree"]:
+    for row in found.disagree:
         console.print(
-            f"  {escape(str(row['id']))}: expected {escape(str(row['expected']))}, "
-            f"got {row['got']} ({escape(row['reason'])})"
+            f"  {escape(row.id)}: expected {row.expected}, got {row.got} ({escape(row.reason)})"
         )
 
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from difficulty import levels, store
 from difficulty.run.forecast_kept import forecast_kept, kept_questions, read_by_guess
 from difficulty.run.reward_table import read_rewards, wants_rewards
-from difficulty.settings import run as run_spec
-from difficulty.settings.run import RunSpec
+from difficulty.settings.run import RunSpec, parse_quota
 from difficulty.store import RunFolder
 
 if TYPE_CHECKING:
-    from difficulty.collapse import Counts
+    from difficulty.collapse import Counts, MissingRange
     from difficulty.collapse.rewards import RewardTable
+    from difficulty.collapse.whole import WholeForecast
 
 COUNTS = """
     SELECT num_graded, num_correct, count(*) AS num_questions, source
@@ -29,15 +26,6 @@ MISSING = """
            count(*) AS num_questions
     FROM rows_of($profile) GROUP BY ALL ORDER BY ALL
 """
-
-
-@dataclass(frozen=True, kw_only=True)
-class Collapse:
-    """Posterior chance of collapse for one pair of counts; joined to the questions that have it."""
-
-    num_graded: int
-    num_correct: int
-    collapse_probability: float
 
 
 def read_counts(run: RunFolder) -> Counts | None:
@@ -51,37 +39,48 @@ def read_counts(run: RunFolder) -> Counts | None:
     return Counts.of(graded, correct, questions, source=sources)
 
 
-def read_collapse(run: RunFolder, spec: RunSpec) -> list[Collapse]:
-    """Posterior collapse probability of each pair of counts, at the run's group size."""
+def read_collapse(run: RunFolder, spec: RunSpec) -> dict[tuple[int, int], float]:
+    """``(num_graded, num_correct) ->`` posterior collapse probability at the run's group size."""
     from difficulty.collapse import collapse_posterior
 
     counts = read_counts(run)
-    posterior = collapse_posterior(counts, spec.selection.group_size) if counts else {}
-    return [
-        Collapse(num_graded=graded, num_correct=correct, collapse_probability=chance)
-        for (graded, correct), chance in posterior.items()
-    ]
+    return dict(collapse_posterior(counts, spec.selection.group_size)) if counts else {}
 
 
-def forecast_json(run: RunFolder, counts: Counts, spec: RunSpec) -> dict[str, Any]:
-    """The forecast of a run's counts as the command line prints it."""
+def forecast_run(run: RunFolder, spec: RunSpec) -> WholeForecast:
+    """The forecast of a run with a profile; all figures are unknown where nothing was graded."""
+    counts = read_counts(run)
+    return empty_forecast(run, spec) if counts is None else _of_counts(run, counts, spec)
+
+
+def _of_counts(run: RunFolder, counts: Counts, spec: RunSpec) -> WholeForecast:
     from difficulty.collapse.complete import complete
 
     found = forecast_kept(counts, read_by_guess(run), spec)
-    kept = kept_questions(run, spec)
-    if not kept:
-        kept = _capped(counts, spec, found.kept_rule)
+    selected = kept_questions(run, spec)
     rewards = _rewards(run, spec) if wants_rewards(run, spec) else None
-    answer = complete(found, spec.forecast, kept_questions=kept, rewards=rewards)
-    return _with_kept(answer, kept_questions(run, spec))
+    answer = complete(
+        found,
+        spec.forecast,
+        kept_questions=selected or _capped(counts, spec, found.kept_rule),
+        rewards=rewards,
+    )
+    return _with_kept(run, spec, answer, selected)
 
 
-def _with_kept(answer: dict[str, Any], kept: int | None) -> dict[str, Any]:
-    """The kept set counted as the selection has it; ``num_by_rules`` is what its rates rest on."""
-    figures = answer["kept"]
-    by_rules = figures["num_questions"]
-    count = by_rules if kept is None else kept
-    return {**answer, "kept": {**figures, "num_questions": count, "num_by_rules": by_rules}}
+def _with_kept(
+    run: RunFolder, spec: RunSpec, answer: WholeForecast, selected: int | None
+) -> WholeForecast:
+    """The kept set counted as the selection has it, beside what its rates rest on."""
+    from difficulty.collapse.whole import OfRun
+
+    by_rules = answer.kept.num_questions
+    number = by_rules if selected is None else selected
+    return dataclasses.replace(
+        answer,
+        kept=dataclasses.replace(answer.kept, num_questions=number),
+        of_run=OfRun(num_by_rules=by_rules, missing=read_missing(run, spec)),
+    )
 
 
 def _rewards(run: RunFolder, spec: RunSpec) -> RewardTable:
@@ -93,7 +92,7 @@ def _rewards(run: RunFolder, spec: RunSpec) -> RewardTable:
 
 def _capped(counts: Counts, spec: RunSpec, kept_rule: Callable[[int, int], bool]) -> int | None:
     """How many questions quotas and the maximum leave of those that the rules keep; None if all."""
-    quotas = dict(map(run_spec.parse_quota, spec.selection.quotas))
+    quotas = dict(map(parse_quota, spec.selection.quotas))
     most = spec.selection.max_questions
     if not quotas and most is None:
         return None
@@ -104,29 +103,28 @@ def _capped(counts: Counts, spec: RunSpec, kept_rule: Callable[[int, int], bool]
     return total if most is None else min(total, most)
 
 
-def empty_forecast(spec: RunSpec) -> dict[str, Any]:
-    """The same keys where nothing was graded: every figure is unknown."""
-    figures = ("acr", "low", "high", "identified_low", "identified_high", "plug_in")
-    nothing = {**dict.fromkeys(figures), "num_questions": 0}
-    kept = list(levels.parse_keep(spec.selection.keep))
-    return {
-        "group_size": spec.selection.group_size,
-        "pool": nothing,
-        "kept": {**nothing, "levels": kept, "num_by_rules": 0},
-        "levels": dict.fromkeys(levels.LEVELS, nothing),
-        "rewards": None,
-        "drift": {"pool": None, "kept": None},
-        "warnings": ["no answer was graded: there is nothing to forecast from"],
-    }
+def empty_forecast(run: RunFolder, spec: RunSpec) -> WholeForecast:
+    """The forecast where nothing was graded: every figure is unknown."""
+    from difficulty.collapse.complete import set_rates
+    from difficulty.collapse.whole import Drifts, OfRun, WholeForecast
+
+    nothing = set_rates(None)
+    return WholeForecast(
+        group_size=spec.selection.group_size,
+        keep=levels.parse_keep(spec.selection.keep),
+        pool=nothing,
+        kept=nothing,
+        levels=dict.fromkeys(levels.LEVELS, nothing),
+        law=None,
+        rewards=None,
+        drift=Drifts(pool=None, kept=None),
+        trainer=None,
+        of_run=OfRun(num_by_rules=0, missing=read_missing(run, spec)),
+        warnings=("no answer was graded: there is nothing to forecast from",),
+    )
 
 
-def is_whole(path: Path) -> bool:
-    """Does the file hold all that this version forecasts?"""
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found.keys() >= {"drift", "rewards"} and "num_by_rules" in found["kept"]
-
-
-def read_missing(run: RunFolder, spec: RunSpec) -> dict[str, float] | None:
+def read_missing(run: RunFolder, spec: RunSpec) -> MissingRange | None:
     """Pool rate if all unknown answers were wrong / right; None when none is unknown."""
     from difficulty.collapse import missing_range
 
@@ -134,5 +132,4 @@ def read_missing(run: RunFolder, spec: RunSpec) -> dict[str, float] | None:
     graded, missing, correct, questions = zip(*rows, strict=True)
     if not any(missing):
         return None
-    found = missing_range(graded, missing, correct, questions, group_size=spec.selection.group_size)
-    return dataclasses.asdict(found)
+    return missing_range(graded, missing, correct, questions, group_size=spec.selection.group_size)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from difficulty import levels, store
 from difficulty.levels import guess_chance
-from difficulty.selection import rules as curriculum
+from difficulty.selection.rules import counts_rule
 from difficulty.settings.run import RunSpec, settings_through
 from difficulty.store import RunFolder
 
@@ -76,15 +76,12 @@ def forecast_kept(counts: Counts, by_guess: ByGuess, spec: RunSpec) -> Forecast:
     def any_rule(graded: int, correct: int) -> bool:
         return any(rule(graded, correct) for rule in rules.values())
 
-    def in_levels(graded: int, correct: int) -> bool:
-        return levels.level_of(correct, graded) in keep and any_rule(graded, correct)
-
     found = forecast(counts, group_size=size, keep=keep, keep_rule=lambda *_: False)
     kept = _combined(by_guess, rules, keep, size)
     return dataclasses.replace(
         found,
         kept=kept,
-        kept_rule=in_levels,
+        kept_rule=_kept(any_rule, keep),
         more_rule=any_rule,
         warnings=(*_warnings(kept, len(rules)), *found.warnings),
     )
@@ -98,9 +95,7 @@ def _rules(counts: Counts, by_guess: ByGuess, spec: RunSpec) -> dict[Fraction | 
         collapse = _collapse_of(counts, selection.group_size)
     min_graded = spec.bucket.min_graded or spec.sampling.k
     return {
-        guess: curriculum.counts_rule(
-            selection, min_graded=min_graded, collapse=collapse, guess=guess
-        )
+        guess: counts_rule(selection, min_graded=min_graded, collapse=collapse, guess=guess)
         for guess in by_guess
     }
 

@@ -15,8 +15,7 @@ from difficulty.errors import RunError, SettingsError
 from difficulty.sampling.journal import seal
 from difficulty.sampling.owed import num_owed
 from difficulty.schema import Completion, Question, SetAside
-from difficulty.settings import run as run_spec
-from difficulty.settings.run import RunSpec, ServerSpec, settings_through
+from difficulty.settings.run import RunSpec, ServerSpec, describe_differences, settings_through
 from difficulty.store import RunFolder
 
 MAY_DIFFER = ("source.shard", "source.limit")
@@ -68,7 +67,7 @@ def _require_alike(runs: list[RunFolder], specs: list[RunSpec]) -> None:
     first = _comparable(specs[0])
     for run, spec in zip(runs, specs, strict=True):
         if _comparable(spec) != first:
-            found = run_spec.describe_differences(first, _comparable(spec))
+            found = describe_differences(first, _comparable(spec))
             raise SettingsError(
                 f"runs were made with other settings: {runs[0]} and {run} differ in {found}. "
                 "Merge runs of one spec only"
@@ -142,7 +141,7 @@ def _merge_completions(runs: list[RunFolder], out: RunFolder, merged: RunSpec) -
         )
         earlier = [store.sql_path(before.questions) for before in runs[:number]]
         sql = COMPLETIONS if earlier else COMPLETIONS.replace("rows_of($earlier)", "nothing")
-        parameters: dict[str, Any] = {
+        parameters: store.Parameters = {
             "completions": [store.sql_path(part) for part in run.completion_parts()],
             "questions": store.sql_path(out.questions),
             **({"earlier": earlier} if earlier else {}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from difficulty import store
 from difficulty.settings.run import RunSpec
@@ -54,12 +54,25 @@ def read_rewards(run: RunFolder, penalty: LengthPenalty | None) -> RewardTable:
         "completions": [store.sql_path(part) for part in run.completion_parts()],
         "most": MOST_QUESTIONS,
     }
-    columns = store.connect(run).execute(ANSWERS, parameters).fetchnumpy()
+    columns: Any = store.connect(run).execute(ANSWERS, parameters).fetchnumpy()
     return reward_table(columns, penalty)
 
 
-def reward_table(columns: dict[str, Any], penalty: LengthPenalty | None) -> RewardTable:
-    """The table from a column each of number, correct, reward, cut and length (tokens)."""
+class Answers(TypedDict):
+    """Columns of ``ANSWERS``, an entry a graded answer; masked where a value is unknown."""
+
+    number: np.ma.MaskedArray[Any, Any]
+    """Which question it answers."""
+    correct: np.ma.MaskedArray[Any, Any]
+    reward: np.ma.MaskedArray[Any, Any]
+    cut: np.ma.MaskedArray[Any, Any]
+    """Was it cut at the token limit?"""
+    length: np.ma.MaskedArray[Any, Any]
+    """Tokens."""
+
+
+def reward_table(columns: Answers, penalty: LengthPenalty | None) -> RewardTable:
+    """The rewards of the answers, or why they are not known."""
     import numpy as np
 
     from difficulty.collapse.rewards import RewardTable

@@ -1,4 +1,4 @@
-"""Every stage in running order: what it reads, what it writes, one call.
+"""Every stage in running order: what it writes, one call.
 
 A stage is done when its table is there with the stamp that the present settings and inputs give;
 then it says so and does nothing. Otherwise it builds the table anew, whole or not at all.
@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from difficulty import levels, store
 from difficulty.audit import regrade
@@ -31,26 +31,14 @@ from difficulty.export.write import (
 )
 from difficulty.report.live import Live, Update
 from difficulty.run.change import refuse_other_sampling
-from difficulty.run.forecast import (
-    Collapse,
-    empty_forecast,
-    forecast_json,
-    is_whole,
-    read_collapse,
-    read_counts,
-    read_missing,
-)
+from difficulty.run.forecast import forecast_run, read_collapse
 from difficulty.schema import Completion, Grade, PassRate, Question, Selection
-from difficulty.selection import rules as curriculum
 from difficulty.selection.choose import choose, require_sources, say_costs
 from difficulty.selection.duplicates import evaluation_hashes, list_near_duplicates, list_overlaps
-from difficulty.settings import run as run_spec
-from difficulty.settings.run import RunSpec, settings_through
+from difficulty.selection.rules import why_empty
+from difficulty.settings.run import RunSpec, describe_differences, settings_through
 from difficulty.store import RunFolder, Stamp
 from difficulty.trainers.find import EXPORTERS, find_exporter, require_one_turn
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,9 +46,8 @@ class Stage:
     """One step of the pipeline."""
 
     name: str
-    reads: str
-    writes: str
     output: Callable[[RunFolder], Path]
+    """What it writes; a folder for completions and exports."""
     run: Callable[[RunFolder, RunSpec, Live], None]
 
 
@@ -289,11 +276,8 @@ def select(run: RunFolder, spec: RunSpec, live: Live) -> None:
         return
     require_sources(run, spec.selection)
     _compare_questions(run, spec, hashes, live)
-    collapse = read_collapse(run, spec)
-    connection = store.connect(run)
-    connection.register("collapse", store.rows_to_batch(collapse, store.table_schema(Collapse)))
-    stamp = Stamp(settings=settings, inputs=inputs)
-    _write_query(run.selection, Selection, stamp, choose(run, spec.selection, connection))
+    chosen = choose(run, spec.selection, store.connect(run), read_collapse(run, spec))
+    _write_query(run.selection, Selection, Stamp(settings=settings, inputs=inputs), chosen)
     _require_a_row_a_question(run, run.selection)
     say_costs(run, spec.selection, live.say)
 
@@ -312,17 +296,17 @@ def _compare_questions(run: RunFolder, spec: RunSpec, hashes: dict[str, str], li
 
 def forecast(run: RunFolder, spec: RunSpec, live: Live) -> None:
     """profile.parquet -> forecast.json: pool, kept set and levels at the run's group size."""
+    from difficulty.collapse.forecast_json import is_whole, to_json
+
     settings = settings_through(spec, "forecast")
     inputs = {"profile": store.content_hash(run.profile), **evaluation_hashes(run, spec)}
     if _current(run.forecast, settings, inputs, live) and is_whole(run.forecast):
         return
-    counts = read_counts(run)
-    found = forecast_json(run, counts, spec) if counts else empty_forecast(spec)
-    if counts is None:
+    found = forecast_run(run, spec)
+    if found.law is None:
         live.say("no answer was graded: there is nothing to forecast from")
     stamp = dataclasses.asdict(Stamp(settings=settings, inputs=inputs))
-    text = json.dumps({**found, "missing": read_missing(run, spec), "stamp": stamp}, indent=1)
-    store.write_text(run.forecast, text)
+    store.write_text(run.forecast, json.dumps({**to_json(found), "stamp": stamp}, indent=1))
 
 
 def export(run: RunFolder, spec: RunSpec, live: Live) -> None:
@@ -411,7 +395,7 @@ def require_kept(run: RunFolder, spec: RunSpec) -> None:
     reasons = dropped(run)
     if store.num_rows(run.selection) > sum(reasons.values()):
         return
-    raise SettingsError(f"nothing to train on: {curriculum.why_empty(reasons, spec.selection)}")
+    raise SettingsError(f"nothing to train on: {why_empty(reasons, spec.selection)}")
 
 
 def dropped(run: RunFolder) -> Counter[str]:
@@ -432,51 +416,13 @@ def report(run: RunFolder, spec: RunSpec, live: Live) -> None:
 
 
 STAGES: tuple[Stage, ...] = (
-    Stage(
-        name="sample",
-        reads="dataset, questions",
-        writes="questions, completions/",
-        output=lambda run: run.completions,
-        run=sample,
-    ),
-    Stage(
-        name="grade",
-        reads="completions/",
-        writes="grades",
-        output=lambda run: run.grades,
-        run=grade,
-    ),
-    Stage(
-        name="bucket", reads="grades", writes="profile", output=lambda run: run.profile, run=bucket
-    ),
-    Stage(
-        name="select",
-        reads="profile",
-        writes="selection",
-        output=lambda run: run.selection,
-        run=select,
-    ),
-    Stage(
-        name="forecast",
-        reads="profile",
-        writes="forecast.json",
-        output=lambda run: run.forecast,
-        run=forecast,
-    ),
-    Stage(
-        name="export",
-        reads="questions, selection",
-        writes="exports/",
-        output=lambda run: run.exports,
-        run=export,
-    ),
-    Stage(
-        name="report",
-        reads="all tables",
-        writes="report.html",
-        output=lambda run: run.report,
-        run=report,
-    ),
+    Stage(name="sample", output=lambda run: run.completions, run=sample),
+    Stage(name="grade", output=lambda run: run.grades, run=grade),
+    Stage(name="bucket", output=lambda run: run.profile, run=bucket),
+    Stage(name="select", output=lambda run: run.selection, run=select),
+    Stage(name="forecast", output=lambda run: run.forecast, run=forecast),
+    Stage(name="export", output=lambda run: run.exports, run=export),
+    Stage(name="report", output=lambda run: run.report, run=report),
 )
 
 
@@ -520,7 +466,7 @@ def _current(path: Path, settings: dict[str, Any], inputs: dict[str, str], live:
         return False
     if stamp.matches(settings, inputs):
         return True
-    why = run_spec.describe_differences(stamp.settings, settings) or "an earlier table changed"
+    why = describe_differences(stamp.settings, settings) or "an earlier table changed"
     live.say(f"{path.name} is made again: {why}")
     return False
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from difficulty.errors import ServerError
 from difficulty.sampling import answers, protocol
-from difficulty.sampling.pool import Endpoint, Pool
+from difficulty.sampling.dispatch import Dispatcher, Endpoint
 from difficulty.sampling.protocol import Owed, Reply
 from difficulty.sampling.servers.server_set import ServerSet
 from difficulty.schema import Completion
@@ -48,7 +48,6 @@ class Progress:
     tokens: int = 0
     failed: int = 0
     truncated: int = 0
-    retries: int = 0
 
 
 class Client:
@@ -60,13 +59,13 @@ class Client:
         session: aiohttp.ClientSession,
         servers: ServerSet,
         sampling: SamplingSpec,
-        pool: Pool,
+        dispatcher: Dispatcher,
         keep: Callable[[list[Completion]], None],
     ) -> None:
         self.session = session
         self.servers = servers
         self.sampling = sampling
-        self.pool = pool
+        self.dispatcher = dispatcher
         self.keep = keep
         self.progress = Progress()
         self._held: list[tuple[Owed, list[int], str]] = []
@@ -85,7 +84,7 @@ class Client:
             ]
             async with asyncio.TaskGroup() as tasks:
                 for question in owed:
-                    endpoint = await self.pool.acquire()
+                    endpoint = await self.dispatcher.acquire()
                     tasks.create_task(self._draw(question, endpoint))
             self._record_held()
             for task in background:
@@ -97,7 +96,7 @@ class Client:
         Raises:
             ServerError: ``MAX_REFUSALS`` refusals and not one answer; none of them is recorded.
         """
-        if self.pool.num_answers:
+        if self.dispatcher.num_answers:
             self._settle_failures(question, missing, problem)
             return
         self._held.append((question, missing, problem))
@@ -118,12 +117,14 @@ class Client:
         attempt = strikes = 0
         problem = await self._too_long(question, endpoint)
         if problem is not None:
-            self.pool.release(endpoint, Reply(server=endpoint.served.address.url, problem=problem))
+            self.dispatcher.release(
+                endpoint, Reply(server=endpoint.served.address.url, problem=problem)
+            )
             self._settle_failures(question, missing, problem)
             missing = []
         while missing:
             if attempt:
-                endpoint = await self.pool.acquire()
+                endpoint = await self.dispatcher.acquire()
             attempt += 1
             reply = await self._request(endpoint, question, missing, attempt)
             missing = self._settle_choices(question, missing, reply, attempt)
@@ -171,11 +172,10 @@ class Client:
     async def _gives_up(self, reply: Reply, strikes: int) -> bool:
         """Wait a little before the next try of a question; true if there should be none.
 
-        While no server has answered anything it is an outage, not the question's fault: the pool
-        ends the run, and nothing is recorded.
+        While no server has answered anything it is an outage, not the question's fault: the
+        dispatcher ends the run, and nothing is recorded.
         """
-        self.progress.retries += 1
-        if strikes >= MAX_STRIKES and self.pool.num_answers:
+        if strikes >= MAX_STRIKES and self.dispatcher.num_answers:
             return True
         if reply.fault == "server":
             await asyncio.sleep(RETRY_S * min(strikes, MAX_STRIKES))
@@ -197,7 +197,7 @@ class Client:
                 raise
         finally:
             endpoint.posts.discard(post)
-            self.pool.release(endpoint, reply)
+            self.dispatcher.release(endpoint, reply)
         return reply
 
     async def _post(
@@ -249,32 +249,32 @@ class Client:
         """Have dead servers replaced, and use the new ones, for as long as the run lasts."""
         while True:
             await asyncio.sleep(MEND_EVERY_S)
-            self.pool.mending = await asyncio.to_thread(self.servers.mend)
+            self.dispatcher.mending = await asyncio.to_thread(self.servers.mend)
             await self.use_addresses()
 
     async def use_addresses(self) -> None:
-        """Bring the pool in line with the servers that are up now."""
+        """Bring the dispatcher in line with the servers that are up now."""
         now = {address.url: address for address in self.servers.addresses()}
-        for url in set(self.pool.endpoints) - set(now):
-            self.pool.remove(url)
-        for url in set(now) - set(self.pool.endpoints):
+        for url in set(self.dispatcher.endpoints) - set(now):
+            self.dispatcher.remove(url)
+        for url in set(now) - set(self.dispatcher.endpoints):
             try:
                 served = await protocol.connect(self.session, now[url], self.sampling.model)
             except ServerError:
                 continue  # it will be there, or be replaced, the next time we look
-            self.pool.add(served)
+            self.dispatcher.add(served)
 
     async def _watch_for_silence(self) -> None:
         """Find servers that hold requests but make no tokens, and take the requests back."""
         seen: dict[str, tuple[float | None, float]] = {}
         while True:
             await asyncio.sleep(SILENCE_CHECK_S)
-            for url, endpoint in list(self.pool.endpoints.items()):
+            for url, endpoint in list(self.dispatcher.endpoints.items()):
                 made = await protocol.tokens_made(self.session, endpoint.served.address)
-                now = self.pool.clock()
+                now = self.dispatcher.clock()
                 before, since = seen.get(url, (None, now))
                 if made is None or made != before or not endpoint.in_flight:
                     seen[url] = (made, now)
                 elif now - since > SILENT_AFTER_S:
                     seen[url] = (made, now)
-                    self.pool.trip(endpoint)
+                    self.dispatcher.trip(endpoint)

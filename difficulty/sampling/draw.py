@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from difficulty import store
@@ -15,10 +16,10 @@ from difficulty.errors import DifficultyError, RunError, ServerError
 from difficulty.sampling import protocol
 from difficulty.sampling.client import Client, Progress
 from difficulty.sampling.cost import CostTeller, estimate, save_speed, speed_of, tokens_in_flight
+from difficulty.sampling.dispatch import Dispatcher
 from difficulty.sampling.identity import model_identity, require_same_model
 from difficulty.sampling.journal import Journal, seal
 from difficulty.sampling.owed import owed_questions
-from difficulty.sampling.pool import Pool
 from difficulty.sampling.protocol import UnreachableError
 from difficulty.sampling.servers.local_servers import running_local_servers
 from difficulty.sampling.servers.ray_servers import running_ray_servers
@@ -121,21 +122,24 @@ async def _draw(
     say: Callable[[str], None],
     update: Update,
 ) -> None:
-    pool = Pool(concurrency=requests_in_flight(spec))
+    dispatcher = Dispatcher(concurrency=requests_in_flight(spec))
     async with protocol.open_session() as session:
         served = await _connect_all(session, servers, spec, say=say)
         for each in served:
-            pool.add(each)
+            dispatcher.add(each)
         _require_room(served, spec)
         identity = model_identity(served, spec.sampling.model)
         require_same_model(run, identity)
-        header = {"settings": settings_through(spec, "sampling"), "extra": {"model": identity}}
+        header = {
+            "settings": settings_through(spec, "sampling"),
+            "extra": {"model": asdict(identity)},
+        }
         with Journal(run.completions, header=header) as journal:
             client = Client(
                 session=session,
                 servers=servers,
                 sampling=spec.sampling,
-                pool=pool,
+                dispatcher=dispatcher,
                 keep=journal.append,
             )
             begin = time.monotonic()
@@ -197,7 +201,7 @@ async def _show(client: Client, update: Update, teller: CostTeller) -> None:
     start = time.monotonic()
     while True:
         await asyncio.sleep(REFRESH_S)
-        progress, endpoints = client.progress, client.pool.endpoints.values()
+        progress, endpoints = client.progress, client.dispatcher.endpoints.values()
         alive = sum(not endpoint.broken for endpoint in endpoints)
         teller.look(progress.samples, time.monotonic() - start)
         update(

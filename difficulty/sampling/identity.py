@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from difficulty import store
 from difficulty.errors import SettingsError
@@ -14,15 +14,28 @@ FINGERPRINT_EDGE = 2**20
 """Bytes hashed at each end of a weights file: enough to tell checkpoints apart, quick at 400 GB."""
 
 
-def model_identity(served: list[Served], model: str) -> dict[str, Any]:
-    """Which model answers: served name, context length, vLLM version, and a local folder's hash."""
+@dataclass(frozen=True, kw_only=True)
+class ModelIdentity:
+    """Which model answers; kept in the stamp of its answers."""
+
+    name: str
+    """As the server has it."""
+    max_model_len: int | None
+    """Context length, tokens."""
+    vllm_version: str | None
+    fingerprint: str | None
+    """Hash of a local folder; null for a name."""
+
+
+def model_identity(served: list[Served], model: str) -> ModelIdentity:
+    """The model of the first server; ``model`` is the folder or name that the user gave."""
     first = served[0]
-    return {
-        "name": first.model,
-        "max_model_len": first.max_model_len,
-        "vllm_version": first.version,
-        "fingerprint": model_fingerprint(Path(model)),
-    }
+    return ModelIdentity(
+        name=first.model,
+        max_model_len=first.max_model_len,
+        vllm_version=first.version,
+        fingerprint=model_fingerprint(Path(model)),
+    )
 
 
 def model_fingerprint(folder: Path) -> str | None:
@@ -40,7 +53,7 @@ def model_fingerprint(folder: Path) -> str | None:
     return digest.hexdigest()
 
 
-def require_same_model(run: store.RunFolder, identity: dict[str, Any]) -> None:
+def require_same_model(run: store.RunFolder, identity: ModelIdentity) -> None:
     """Refuse to mix answers of two models in one run.
 
     Raises:
@@ -49,9 +62,9 @@ def require_same_model(run: store.RunFolder, identity: dict[str, Any]) -> None:
     for part in run.completion_parts():
         stamp = store.read_stamp(part)
         before = (stamp.extra if stamp else {}).get("model") or {}
-        for key in ("name", "fingerprint"):
-            if before.get(key) and identity.get(key) and before[key] != identity[key]:
+        for key, now in (("name", identity.name), ("fingerprint", identity.fingerprint)):
+            if before.get(key) and now and before[key] != now:
                 raise SettingsError(
-                    f"another model answers now: {key} {before[key]} -> {identity[key]}. "
+                    f"another model answers now: {key} {before[key]} -> {now}. "
                     "Bring the first one back, or start a new run with another --run"
                 )

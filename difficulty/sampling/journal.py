@@ -130,17 +130,12 @@ def decode(line: bytes) -> dict[str, Any] | None:
     return record if isinstance(record, dict) else None
 
 
-def read_segment(path: Path) -> tuple[dict[str, Any] | None, Iterator[Completion]]:
-    """(header, answers) of one segment; no header if the process died before writing it."""
-    return _read_header(path), (Completion(**json.loads(p)) for p in _payloads(path))
-
-
 def _read_header(path: Path) -> dict[str, Any] | None:
     with path.open("rb") as file:
         return decode(file.readline())
 
 
-def _payloads(path: Path) -> Iterator[bytes]:
+def payloads(path: Path) -> Iterator[bytes]:
     """The payload of every whole record after the header."""
     with path.open("rb") as file:
         file.readline()
@@ -176,8 +171,8 @@ def _seal_segment(segment: Path) -> None:
 
 def _write_part(part: Path, segment: Path) -> None:
     """Arrow reads the checked payloads itself: that costs a few microseconds a row."""
-    payloads = _payloads(segment)
-    first = next(payloads, None)
+    records = payloads(segment)
+    first = next(records, None)
     if first is None:
         return
     header = _read_header(segment) or {}
@@ -186,7 +181,7 @@ def _write_part(part: Path, segment: Path) -> None:
     )
     schema = store.table_schema(Completion)
     with store.TableWriter(part, schema, stamp) as table:
-        for chunk in _chunks(itertools.chain([first], payloads)):
+        for chunk in _chunks(itertools.chain([first], records)):
             for batch in _parse(chunk, schema):
                 table.write_batch(batch)
 

@@ -62,9 +62,12 @@ def _owed_batches(run: store.RunFolder, spec: RunSpec) -> Iterator[Any]:
     return store.stream(store.connect(run), sql, parameters)
 
 
-def _owed_query(run: store.RunFolder, spec: RunSpec) -> tuple[str, dict[str, Any]]:
+def _owed_query(run: store.RunFolder, spec: RunSpec) -> tuple[str, store.Parameters]:
     parts = [store.sql_path(part) for part in run.completion_parts()]
-    parameters: dict[str, Any] = {"questions": store.sql_path(run.questions), "k": spec.sampling.k}
+    parameters = {
+        "questions": store.sql_path(run.questions),
+        "k": spec.sampling.k,
+    }
     if not parts:
         return ALL_OWED, parameters
     return OWED, {**parameters, "parts": parts}

@@ -7,7 +7,7 @@ is finished by the next run and no question is left with half of its old samples
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from difficulty import store
 
@@ -55,7 +55,7 @@ def start_redo(run: store.RunFolder, what: Redo, *, limit: int) -> int:
     return table.num_rows
 
 
-def _parameters(run: store.RunFolder, what: Redo, limit: int) -> dict[str, Any]:
+def _parameters(run: store.RunFolder, what: Redo, limit: int) -> store.Parameters:
     parts = [store.sql_path(part) for part in run.completion_parts()]
     return {"parts": parts, "limit": limit} if what == "truncated" else {"parts": parts}
 

@@ -1,20 +1,28 @@
-"""profile.parquet -> Selection rows: what the rules look at, the SQL of them, what they cost."""
+"""profile.parquet -> Selection rows: the tables that the query joins, and what rules cost."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from difficulty import levels, store
 from difficulty.errors import SettingsError
-from difficulty.levels import beats_guessing, guess_chance
 from difficulty.selection import orders
-from difficulty.selection import rules as curriculum
-from difficulty.settings import run as run_spec
-from difficulty.settings import selection as selection_spec
-from difficulty.settings.run import SelectionSpec
+from difficulty.selection.decisions import Decision, decide
+from difficulty.selection.query import chosen_sql, ordered_sql, selection_sql
+from difficulty.selection.rules import NOT_ABOVE_CHANCE, first_overlap, overlap_reasons
+from difficulty.settings.run import parse_quota
+from difficulty.settings.selection import (
+    SelectionSpec,
+    batch_places,
+    batch_size,
+    gaussian_width,
+    mean_range,
+    mix_is_by_level,
+    parse_mix,
+)
 from difficulty.store import RunFolder
 
 if TYPE_CHECKING:
@@ -23,27 +31,11 @@ if TYPE_CHECKING:
 MEMORY = "3GB"
 """Sorting ten million rows by a hash spills below this; smaller sets never come near it."""
 
-GUESSES = """
-    SELECT DISTINCT kind, num_options, num_golds, num_graded, num_correct
-    FROM rows_of($profile) WHERE num_options IS NOT NULL AND num_graded > 0 ORDER BY ALL
-"""
 CLUSTERS = """
     CREATE TEMP TABLE clusters AS
     SELECT DISTINCT unnest([question_id, other_id]) AS question_id, cluster
     FROM rows_of($near_duplicates) WHERE same_gold
 """
-
-
-@dataclass(frozen=True, kw_only=True)
-class Chance:
-    """How surely one set of counts beats guessing; joined to the questions that have it."""
-
-    kind: str
-    num_options: int
-    num_golds: int
-    num_graded: int
-    num_correct: int
-    above_chance: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,32 +56,34 @@ class Turn:
 
 
 def choose(
-    run: RunFolder, selection: SelectionSpec, connection: duckdb.DuckDBPyConnection
+    run: RunFolder,
+    selection: SelectionSpec,
+    connection: duckdb.DuckDBPyConnection,
+    collapse: Mapping[tuple[int, int], float],
 ) -> Iterator[Any]:
     """Record batches of Selection rows, one row a question, kept ones first and in order.
 
-    ``connection`` holds the table ``collapse`` (num_graded, num_correct, collapse_probability).
+    ``collapse``: ``(num_graded, num_correct) ->`` collapse probability at the run's group size.
     """
-    prepare(run, selection, connection)
+    _prepare(run, selection, connection, collapse)
     parameters = {"profile": store.sql_path(run.profile), "seed": str(selection.seed)}
     if selection.order != "gaussian":
-        return store.stream(connection, curriculum.selection_sql(selection), parameters)
-    connection.execute(
-        f"CREATE TEMP TABLE chosen AS {curriculum.chosen_sql(selection)}", parameters
-    )
+        return store.stream(connection, selection_sql(selection), parameters)
+    connection.execute(f"CREATE TEMP TABLE chosen AS {chosen_sql(selection)}", parameters)
     connection.register("turns", _turns(connection, selection))
-    return store.stream(connection, curriculum.ordered_sql(selection))
+    return store.stream(connection, ordered_sql(selection))
 
 
-def prepare(
-    run: RunFolder, selection: SelectionSpec, connection: duckdb.DuckDBPyConnection
+def _prepare(
+    run: RunFolder,
+    selection: SelectionSpec,
+    connection: duckdb.DuckDBPyConnection,
+    collapse: Mapping[tuple[int, int], float],
 ) -> None:
-    """Make the tables that the rules of ``selection`` look at, beside ``collapse``."""
+    """Make the tables that ``chosen_sql`` asks for."""
     connection.execute(f"SET memory_limit = '{MEMORY}'")
-    if selection.above_chance is not None:
-        parameters = {"profile": store.sql_path(run.profile)}
-        rows = [_chance(*row) for row in connection.execute(GUESSES, parameters).fetchall()]
-        connection.register("chances", store.rows_to_batch(rows, store.table_schema(Chance)))
+    decided = [*decide(connection, store.sql_path(run.profile), selection, collapse)]
+    connection.register("decisions", store.rows_to_batch(decided, store.table_schema(Decision)))
     if selection.against:
         found = [*_overlapping(run, selection)]
         connection.register(
@@ -99,25 +93,12 @@ def prepare(
         connection.execute(CLUSTERS, {"near_duplicates": store.sql_path(run.near_duplicates)})
 
 
-def _chance(kind: str, options: int, golds: int, graded: int, correct: int) -> Chance:
-    guess = guess_chance(kind, options, golds)
-    return Chance(
-        kind=kind,
-        num_options=options,
-        num_golds=golds,
-        num_graded=graded,
-        num_correct=correct,
-        above_chance=None if guess is None else beats_guessing(correct, graded, guess),
-    )
-
-
 def _overlapping(run: RunFolder, selection: SelectionSpec) -> Iterator[Overlapping]:
     sql = "SELECT question_id, list(DISTINCT file) FROM rows_of($overlaps) GROUP BY 1 ORDER BY 1"
     rows = store.connect(run).execute(sql, {"overlaps": store.sql_path(run.overlaps)}).fetchall()
-    reasons = curriculum.overlap_reasons(selection)
+    reasons = overlap_reasons(selection)
     for question_id, files in rows:
-        first = next(reason for file, reason in reasons.items() if file in files)
-        yield Overlapping(question_id=question_id, overlap=first)
+        yield Overlapping(question_id=question_id, overlap=first_overlap(reasons, files))
 
 
 def _turns(connection: duckdb.DuckDBPyConnection, selection: SelectionSpec) -> Any:
@@ -134,8 +115,8 @@ def _turns(connection: duckdb.DuckDBPyConnection, selection: SelectionSpec) -> A
     turns = orders.gaussian_turns(
         rates,
         [counts[rate] for rate in rates],
-        mean=selection_spec.mean_range(selection),
-        width=selection_spec.gaussian_width(selection),
+        mean=mean_range(selection),
+        width=gaussian_width(selection),
         seed=selection.seed,
     )
     schema = store.table_schema(Turn)
@@ -164,9 +145,9 @@ def require_sources(run: RunFolder, selection: SelectionSpec) -> None:
     sql = "SELECT DISTINCT source FROM rows_of($profile) ORDER BY 1"
     parameters = {"profile": store.sql_path(run.profile)}
     there = [row[0] for row in store.connect(run).execute(sql, parameters).fetchall()]
-    wanted = [("quota", run_spec.parse_quota(quota)[0]) for quota in selection.quotas]
-    if selection.order == "mix" and not selection_spec.mix_is_by_level(selection):
-        wanted += [("mix", name) for name in selection_spec.parse_mix(selection.mix or "")]
+    wanted = [("quota", parse_quota(quota)[0]) for quota in selection.quotas]
+    if selection.order == "mix" and not mix_is_by_level(selection):
+        wanted += [("mix", name) for name in parse_mix(selection.mix or "")]
     for rule, source in wanted:
         if source not in there:
             raise SettingsError(
@@ -181,7 +162,7 @@ def say_costs(run: RunFolder, selection: SelectionSpec, say: Callable[[str], Non
         say(_chance_cost(run, selection))
     by_source = _kept_by(run, "source")
     for quota in selection.quotas:
-        source, most = run_spec.parse_quota(quota)
+        source, most = parse_quota(quota)
         kept = by_source.get(source, 0)
         if kept < most and selection.max_questions is None:
             say(f"quota {quota} is not reached: the other rules leave {kept:,} of {source}")
@@ -196,7 +177,7 @@ def _chance_cost(run: RunFolder, selection: SelectionSpec) -> str:
     """
     parameters = {
         "selection": store.sql_path(run.selection),
-        "reason": curriculum.NOT_ABOVE_CHANCE,
+        "reason": NOT_ABOVE_CHANCE,
     }
     rows = store.connect(run).execute(sql, parameters).fetchall()
     kept = levels.parse_keep(selection.keep)
@@ -205,14 +186,12 @@ def _chance_cost(run: RunFolder, selection: SelectionSpec) -> str:
 
 
 def _mix_reach(run: RunFolder, selection: SelectionSpec) -> str:
-    by_level = selection_spec.mix_is_by_level(selection)
+    by_level = mix_is_by_level(selection)
     counts = _kept_by(run, "level" if by_level else "source")
     batches, scarcest = orders.mixed_batches(selection, counts)
-    size = selection_spec.batch_size(selection)
+    size = batch_size(selection)
     rest = sum(counts.values()) - batches * size
-    places = ", ".join(
-        f"{name} {count}" for name, count in selection_spec.batch_places(selection).items()
-    )
+    places = ", ".join(f"{name} {count}" for name, count in batch_places(selection).items())
     return f"mix of {places} holds for {batches:,} batches of {size}" + (
         f"; then {scarcest} runs out: {rest:,} questions follow shuffled" if rest else ""
     )

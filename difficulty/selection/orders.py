@@ -117,10 +117,6 @@ def _weights(powers: list[Fraction], left: list[int]) -> list[int]:
     ]
 
 
-def _exp(power: Fraction) -> Decimal:
-    return EXACT.exp(EXACT.divide(power.numerator, power.denominator))
-
-
 def _draw(
     weights: list[int],
     left: list[int],
@@ -149,8 +145,3 @@ def _draw(
 def sql_text(value: str) -> str:
     """A SQL string literal; quotes inside are doubled."""
     return "'" + value.replace("'", "''") + "'"
-
-
-def sql_name(name: str) -> str:
-    """A SQL identifier; quotes inside are doubled."""
-    return '"' + name.replace('"', '""') + '"'

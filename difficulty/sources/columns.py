@@ -10,6 +10,9 @@ from typing import Any
 
 from difficulty.errors import InputError
 
+Row = dict[str, Any]
+"""A row of a dataset: column -> whatever it holds."""
+
 # Role -> names looked for, in order of preference. The first three roles are the contract of the
 # command line; the others are taken where a set has them.
 NAMES: dict[str, tuple[str, ...]] = {
@@ -42,7 +45,7 @@ class ColumnMap:
         """The column that plays ``role``, or None."""
         return self.columns.get(role)
 
-    def value(self, row: dict[str, Any], role: str) -> Any:
+    def value(self, row: Row, role: str) -> Any:
         """What a row holds for ``role``, or None."""
         column = self.columns.get(role)
         return None if column is None else row.get(column)

@@ -17,6 +17,7 @@ from typing import Any
 
 from difficulty.errors import InputError
 from difficulty.sources import hub
+from difficulty.sources.columns import Row
 
 SAMPLES = Path(__file__).parents[2] / "data" / "samples"
 CSV_FIELD_LIMIT = 16 * 2**20
@@ -33,7 +34,7 @@ class RawRow:
 
     number: int
     """Row number in the dataset, from 0."""
-    values: dict[str, Any]
+    values: Row
     problem: str | None = None
 
 
@@ -86,7 +87,7 @@ def _file_dataset(path: Path) -> Dataset:
     return Dataset(name=path.stem, sha256=digest, rows=lambda: reader(path))
 
 
-def _numbered(rows: Iterator[dict[str, Any]]) -> Iterator[RawRow]:
+def _numbered(rows: Iterator[Row]) -> Iterator[RawRow]:
     return (RawRow(number=number, values=values) for number, values in enumerate(rows))
 
 

@@ -8,9 +8,8 @@ after ``####`` is read by the general rule for golds.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-Row = dict[str, Any]
+from difficulty.sources.columns import Row
 
 
 def _medmcqa(row: Row) -> Row:

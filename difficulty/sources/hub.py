@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from difficulty.errors import InputError
+from difficulty.sources.columns import Row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +19,7 @@ class HubSet:
     name: str
     fingerprint: str
     """The library's own hash of the set and everything done to it."""
-    rows: Callable[[], Iterator[dict[str, Any]]]
+    rows: Callable[[], Iterator[Row]]
 
 
 def load(name: str, *, split: str | None) -> HubSet:

@@ -18,7 +18,7 @@ from difficulty.errors import InputError
 from difficulty.grading import check_gold
 from difficulty.schema import Question, SetAside
 from difficulty.settings.run import RunSpec, SourceSpec, parse_shard, settings_through
-from difficulty.sources.columns import ColumnMap, find_columns, with_late_columns
+from difficulty.sources.columns import ColumnMap, Row, find_columns, with_late_columns
 from difficulty.sources.dataset import Dataset, RawRow, RowProblem, find_dataset
 from difficulty.sources.families import family_of, rearrange
 from difficulty.sources.gold_index import IndexGold, settle_gold_index
@@ -114,7 +114,7 @@ def columns_of(rows: Sequence[RawRow], source: SourceSpec) -> ColumnMap:
     return columns
 
 
-def _general(row: RawRow, columns: ColumnMap) -> dict[str, Any]:
+def _general(row: RawRow, columns: ColumnMap) -> Row:
     """A row's values in the general form, without the columns that are ignored."""
     values = row.values
     if columns.ignored:

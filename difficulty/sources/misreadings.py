@@ -14,11 +14,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from difficulty.errors import InputError
-from difficulty.sources.columns import ColumnMap
+from difficulty.sources.columns import ColumnMap, Row
 from difficulty.sources.dataset import RowProblem
 from difficulty.sources.families import columns_of_family
-
-Row = dict[str, Any]
 
 PASSAGE_SHARE = 0.1
 """Of the first rows. With fewer, the rows that have a passage are set aside, the rest is read."""
@@ -292,7 +290,7 @@ _NOT_ESCAPED = re.compile(r"<|\b(?:x?html|xml|escap\w*)\b", re.IGNORECASE)
 """A prompt with a bare ``<`` is not escaped as a whole; one about escaping has to stay as it is."""
 
 
-def without_entities(row: dict[str, Any], columns: ColumnMap) -> dict[str, Any]:
+def without_entities(row: Row, columns: ColumnMap) -> Row:
     """The row with ``&lt;`` as ``<``, if its prompt is escaped as pages of the web are."""
     prompt = str(columns.value(row, "prompt"))
     if _ENTITY.search(prompt) is None or _NOT_ESCAPED.search(prompt):

@@ -11,8 +11,8 @@ from typing import Any
 from difficulty.errors import InputError
 from difficulty.grading import clean_gold
 from difficulty.grading.gold import infer_kind
-from difficulty.schema import KINDS, Choice, Question, question_id
-from difficulty.sources.columns import ColumnMap
+from difficulty.schema import KINDS, Choice, Kind, Question, find_kind, question_id
+from difficulty.sources.columns import ColumnMap, Row
 from difficulty.sources.dataset import RowProblem
 from difficulty.sources.gold_index import IndexGold, index_gold, label_of_number
 from difficulty.sources.misreadings import lone_letter, refuse_letter, without_entities
@@ -25,13 +25,13 @@ NO_GOLD = frozenset(("nan", "n/a", "#n/a", "<na>", "tbd"))
 
 
 def read_question(
-    row: dict[str, Any],
+    row: Row,
     columns: ColumnMap,
     *,
     source: str,
     system_prompt: str | None,
     any_gold: bool = False,
-    own: dict[str, Any] | None = None,
+    own: Row | None = None,
 ) -> Question:
     """Read one row; with ``any_gold`` a gold that the grader cannot read is kept as it stands.
 
@@ -83,9 +83,7 @@ def _alike(gold: Any, choices: tuple[Choice, ...] | None) -> str | None:
     return f"duplicate_options: the gold {_shown(text)} is the text of {' and '.join(labels)}"
 
 
-def read_prompt_and_choices(
-    row: dict[str, Any], columns: ColumnMap
-) -> tuple[str, tuple[Choice, ...] | None]:
+def read_prompt_and_choices(row: Row, columns: ColumnMap) -> tuple[str, tuple[Choice, ...] | None]:
     """The user's text and the options of a row, whatever its gold.
 
     Raises:
@@ -94,7 +92,7 @@ def read_prompt_and_choices(
     return _asked(without_entities(row, columns), columns)[1:]
 
 
-def read_index_gold(row: dict[str, Any], columns: ColumnMap) -> IndexGold | None:
+def read_index_gold(row: Row, columns: ColumnMap) -> IndexGold | None:
     """The gold of a row if it is a whole number beside options that can be read."""
     value = columns.value(row, "answer")
     try:
@@ -104,9 +102,7 @@ def read_index_gold(row: dict[str, Any], columns: ColumnMap) -> IndexGold | None
     return None if choices is None else index_gold(value, choices)
 
 
-def _asked(
-    row: dict[str, Any], columns: ColumnMap
-) -> tuple[str | None, str, tuple[Choice, ...] | None]:
+def _asked(row: Row, columns: ColumnMap) -> tuple[str | None, str, tuple[Choice, ...] | None]:
     """(system prompt or None, the user's text, the options)."""
     system, prompt = _prompt(columns.value(row, "prompt"))
     choices = _choices(columns.value(row, "choices"))
@@ -116,12 +112,12 @@ def _asked(
     return system, prompt, choices
 
 
-def _text(row: dict[str, Any], columns: ColumnMap, role: str) -> str | None:
+def _text(row: Row, columns: ColumnMap, role: str) -> str | None:
     value = columns.value(row, role)
     return value if isinstance(value, str) and value.strip() else None
 
 
-def _refuse_media(row: dict[str, Any]) -> None:
+def _refuse_media(row: Row) -> None:
     for column in MEDIA_COLUMNS:
         if row.get(column):
             raise RowProblem(f"has_media: column {column} is filled")
@@ -138,7 +134,7 @@ def _prompt(value: Any) -> tuple[str | None, str]:
     raise RowProblem(f"no_prompt: found {_shown(value)}")
 
 
-def _single_turn(turns: list[dict[str, Any]]) -> tuple[str | None, str]:
+def _single_turn(turns: list[Row]) -> tuple[str | None, str]:
     if any(not isinstance(turn.get("content"), str) for turn in turns):
         raise RowProblem("not_text: a message has parts that are no plain text")
     roles = [turn.get("role") for turn in turns]
@@ -250,7 +246,7 @@ def _any_gold(value: Any, choices: tuple[Choice, ...] | None, base: int | None) 
 
 
 def _clean_any(
-    kind: str, choices: tuple[Choice, ...] | None, raw: Any
+    kind: Kind, choices: tuple[Choice, ...] | None, raw: Any
 ) -> tuple[str, tuple[str, ...]]:
     """The gold in canonical form, or its own text where it has none."""
     try:
@@ -281,27 +277,26 @@ def _number_text(value: float) -> str:
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(value)
 
 
-def _kind(
-    row: dict[str, Any], columns: ColumnMap, choices: tuple[Choice, ...] | None, gold: Any
-) -> str:
+def _kind(row: Row, columns: ColumnMap, choices: tuple[Choice, ...] | None, gold: Any) -> Kind:
     stated = _text(row, columns, "kind")
     if stated is None:
         return infer_kind(choices, gold)
-    if stated not in KINDS:
+    kind = find_kind(stated)
+    if kind is None:
         raise RowProblem(f"unknown_kind: found {stated!r}, expected one of {', '.join(KINDS)}")
-    if stated in ("choice", "multi") and choices is None:
-        raise RowProblem(f"no_choices: a {stated} question needs options")
-    return stated
+    if kind in ("choice", "multi") and choices is None:
+        raise RowProblem(f"no_choices: a {kind} question needs options")
+    return kind
 
 
-def _aliases(row: dict[str, Any], columns: ColumnMap) -> list[Any]:
+def _aliases(row: Row, columns: ColumnMap) -> list[Any]:
     value = columns.value(row, "aliases")
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
 
 
-def _tolerance(row: dict[str, Any], columns: ColumnMap) -> str | None:
+def _tolerance(row: Row, columns: ColumnMap) -> str | None:
     """``abs:x``, ``rel:x`` or ``decimals:n``; a bare number is absolute."""
     value = columns.value(row, "tolerance")
     if value is None:
@@ -321,7 +316,7 @@ TEXT_ROLES = ("prompt", "system_prompt")
 """Their columns are long and stand in the question itself."""
 
 
-def _metadata(row: dict[str, Any], columns: ColumnMap) -> str:
+def _metadata(row: Row, columns: ColumnMap) -> str:
     """The row's own columns as they are, also gold and options: a user's reward may need them."""
     texts = {columns.get(role) for role in TEXT_ROLES}
     rest = {key: value for key, value in row.items() if key not in texts}

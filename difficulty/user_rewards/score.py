@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from difficulty.schema import Completion, Component, Grade
+from difficulty.schema import Completion, Component, Grade, Outcome
 from difficulty.settings.rewards import GradingSpec, is_builtin, passes, reward_names, threshold_of
 
 
@@ -77,7 +77,7 @@ def grade_of(
     )
 
 
-def _outcome(completion: Completion, grading: GradingSpec, found: Combined) -> str:
+def _outcome(completion: Completion, grading: GradingSpec, found: Combined) -> Outcome:
     if found.reward is None:
         return "grader_error"
     if passes(found.reward, threshold_of(grading)):

@@ -8,7 +8,7 @@ from typing import Any
 
 from difficulty import prompts
 from difficulty.export.write import few_shot_messages
-from difficulty.settings import rewards as reward_spec
+from difficulty.settings.rewards import DEADLINE_S, GradingSpec, is_builtin, reward_names
 from difficulty.settings.run import RunSpec, SamplingSpec
 
 
@@ -42,18 +42,18 @@ class Setup:
         return dataclasses.asdict(self)
 
 
-def setup_of(grading: reward_spec.GradingSpec, sampling: SamplingSpec) -> Setup:
+def setup_of(grading: GradingSpec, sampling: SamplingSpec) -> Setup:
     """The set-up of the user's own parts of a reward; the built-in grader is none of them."""
     rewards = grading.rewards or ()
-    parts = zip(rewards, reward_spec.reward_names(rewards), strict=True)
+    parts = zip(rewards, reward_names(rewards), strict=True)
     form = "text" if sampling.prompt_style == "plain" else "messages"
     return Setup(
         functions=tuple(
             Function(file=reward.file, name=reward.name, part=part)
             for reward, part in parts
-            if not reward_spec.is_builtin(reward)
+            if not is_builtin(reward)
         ),
-        deadline_s=grading.reward_deadline or reward_spec.DEADLINE_S,
+        deadline_s=grading.reward_deadline or DEADLINE_S,
         template=sampling.template,
         few_shot=few_shot_messages(sampling),
         prompt_style=sampling.prompt_style,

@@ -154,9 +154,9 @@ def test_the_story_goes_from_the_samples_to_the_place(run):
         assert (story.keep, story.drop_reason, story.position) == (
             row.keep, row.drop_reason, row.position,
         )  # fmt: skip
-        assert [sample["sample_index"] for sample in story.samples] == [0, 1, 2, 3, 4]
-        correct = [sample["outcome"] for sample in story.samples].count("correct")
-        assert correct == story.profile["num_correct"]
+        assert [sample.sample_index for sample in story.samples] == [0, 1, 2, 3, 4]
+        correct = [sample.outcome for sample in story.samples].count("correct")
+        assert correct == story.profile.num_correct
         assert story.collapse_probability == row.collapse_probability
         drops = [verdict.rule for verdict in story.verdicts if verdict.verdict == "drops"]
         assert bool(drops) == (not row.keep)
@@ -250,5 +250,5 @@ def test_a_question_is_found_by_the_datasets_own_id(tmp_path):
         find_question(run, "q-2")
     with pytest.raises(InputError, match="no question has an id that starts with 'q-'"):
         find_question(run, "q-")
-    assert own_id({"metadata": rows[0].metadata}) == "id q-1"
-    assert own_id({"metadata": "{}"}) is None
+    assert own_id(rows[0]) == "id q-1"
+    assert own_id(make_question("?", metadata="{}")) is None

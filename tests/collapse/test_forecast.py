@@ -13,10 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from bench.collapse.estimators import beta_collapse, exact_collapse
 from difficulty.collapse import Counts, collapse_posterior, forecast, missing_range
-from difficulty.collapse.beta_binomial import beta_collapse, fit_beta
+from difficulty.collapse.beta_binomial import fit_beta
 from difficulty.collapse.bounds import best_fit, extremes
-from difficulty.collapse.collapse import collapse_probability, degree, exact_collapse
+from difficulty.collapse.collapse import collapse_probability, degree
+from difficulty.collapse.complete import of_counts
+from difficulty.collapse.forecast_json import from_json, to_json
 from difficulty.collapse.likelihood import binomial_matrix, maximise, pass_rate_grid
 from difficulty.collapse.mixture import _beta_cells, fit_mixture
 from difficulty.errors import InputError
@@ -113,7 +116,7 @@ def test_identified_set_does_not_depend_on_the_grid():
 
 
 def test_json_holds_the_contract_and_no_nan(specialist):
-    found = json.loads(json.dumps(specialist.as_json(), allow_nan=False))
+    found = json.loads(json.dumps(to_json(of_counts(specialist)), allow_nan=False))
     figures = {
         "acr", "low", "high", "identified_low", "identified_high", "plug_in", "num_questions"
     }  # fmt: skip
@@ -241,14 +244,15 @@ def test_row_order_and_split_rows_change_nothing(rows, seed):
     split[2, : len(rows)] -= 1
     split[2, len(rows) :] = 1
     shuffled = split[:, np.random.default_rng(seed).permutation(split.shape[1])]
-    assert forecast(Counts.of(*columns)).as_json() == forecast(Counts.of(*shuffled)).as_json()
+    assert of_counts(forecast(Counts.of(*columns))) == of_counts(forecast(Counts.of(*shuffled)))
 
 
 @calm
 @given(rows=mixed_rows, size=st.integers(2, 16))
 def test_every_interval_is_honest_whatever_the_counts(rows, size):
     result = forecast(Counts.of(*np.array(rows).T), group_size=size)
-    json.dumps(result.as_json(), allow_nan=False)
+    whole = of_counts(result)
+    assert from_json(json.loads(json.dumps(to_json(whole), allow_nan=False))) == whole
     for estimate in (result.pool, *result.levels.values()):
         check_honest(estimate)
     assert sum(part.num_questions for part in result.levels.values()) == sum(r[2] for r in rows)
@@ -286,7 +290,7 @@ def test_thousands_all_wrong_do():
     result = forecast(table((4000, 0, 0, 0, 0, 0)))
     assert result.pool.low > 0.99
     assert result.kept is None
-    empty = result.as_json()
+    empty = to_json(of_counts(result))
     for part in (empty["kept"], empty["levels"]["L3"]):
         assert part["acr"] is None
         assert part["num_questions"] == 0

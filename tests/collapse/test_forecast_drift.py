@@ -68,20 +68,20 @@ def test_a_set_that_passes_its_limit_already_says_so_and_one_that_never_does():
 def test_the_limit_is_where_a_step_still_fills(tmp_path):
     found = forecast(Counts.of([5] * 6, range(6), SPECIALIST))
     plan = plan_run("ms-swift")
-    whole = complete(found, ForecastSpec(trainer="ms-swift"))["drift"]
+    whole = complete(found, ForecastSpec(trainer="ms-swift")).drift
     questions = found.work.questions(found.kept_rule)
-    limit = whole["kept"]["limit"]
+    limit = whole.kept.limit
     assert fill_chance(with_rate(questions, limit), plan) == pytest.approx(0.99, abs=0.001)
     assert limit < 1 - 1 / 3
-    assert whole["pool"]["shift"] == 0
-    assert whole["kept"]["accuracy"] < 0.6 < whole["kept"]["profile_again_at"] < 1
-    now = next(one for one in whole["kept"]["curve"] if one["shift"] == 0)
-    assert now["acr"] == pytest.approx(found.kept.acr)
-    assert now["accuracy"] == pytest.approx(whole["kept"]["accuracy"])
+    assert whole.pool.shift == 0
+    assert whole.kept.accuracy < 0.6 < whole.kept.profile_again_at < 1
+    now = next(one for one in whole.kept.curve if one.shift == 0)
+    assert now.acr == pytest.approx(found.kept.acr)
+    assert now.accuracy == pytest.approx(whole.kept.accuracy)
 
 
 def test_without_a_limit_of_its_own_half_of_the_groups_is_the_limit():
     found = forecast(Counts.of([5] * 6, range(6), SPECIALIST))
     for spec in (ForecastSpec(), ForecastSpec(trainer="trl"), ForecastSpec(trainer="slime")):
-        assert complete(found, spec)["drift"]["kept"]["limit"] == HALF
-    assert complete(forecast(Counts.of([5], [5])), ForecastSpec())["drift"]["kept"] is None
+        assert complete(found, spec).drift.kept.limit == HALF
+    assert complete(forecast(Counts.of([5], [5])), ForecastSpec()).drift.kept is None

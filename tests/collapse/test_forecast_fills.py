@@ -16,9 +16,10 @@ from scipy.stats import binom
 from difficulty.collapse import Counts, forecast
 from difficulty.collapse.answer import trainer_answer
 from difficulty.collapse.belief import belief_of, reachable, with_rate
-from difficulty.collapse.complete import check, complete
+from difficulty.collapse.complete import check, complete, of_counts
 from difficulty.collapse.estimate import every_question
 from difficulty.collapse.fills import Draw, QuestionSet, draws_of, moments, usable_groups
+from difficulty.collapse.forecast_json import from_json, to_json
 from difficulty.collapse.outlook import outlook
 from difficulty.collapse.safety import SAFE, candidate_of, least_rounds, p_all_steps
 from difficulty.collapse.steps import step_of
@@ -190,13 +191,12 @@ def test_the_unfiltered_specialist_set_seldom_fills_and_the_kept_one_always(spec
     known = PUBLISHED["specialist_exams"]
     plan = plan_run("ms-swift", group_size=known["group_size"], train_groups=96)
     answer = trainer_answer(specialist, plan)
-    assert (answer["gen_groups"], answer["max_rounds"]) == (96, 3)
-    assert 0.1 < answer["pool"]["p_step_fills"] < 0.25
-    assert 0.02 < answer["pool"]["p_step_fills_low"] < 0.12
-    assert 0.2 < answer["pool"]["p_step_fills_high"] < 0.5
-    assert answer["pool"]["p_all_steps_fill"] < 1e-10
-    assert answer["kept"]["p_all_steps_fill"] > 0.999999
-    assert answer["p_all_steps_fill"] == answer["kept"]["p_all_steps_fill"]
+    assert (answer.gen_groups, answer.max_rounds) == (96, 3)
+    assert 0.1 < answer.pool.p_step_fills < 0.25
+    assert 0.02 < answer.pool.p_step_fills_low < 0.12
+    assert 0.2 < answer.pool.p_step_fills_high < 0.5
+    assert answer.pool.p_all_steps_fill < 1e-10
+    assert answer.kept.p_all_steps_fill > 0.999999
     # At the rates that its trainer logged, a step fills once in ten to once in three hundred.
     low, high = known["observed_first_batch_acr"]
     there = specialist.work.questions(every_question)
@@ -245,26 +245,34 @@ CONTRACT = {
 }  # fmt: skip
 
 
+def as_written(found, answer):
+    """The answer as forecast.json holds it, without a NaN; it is read back as it was."""
+    whole = dataclasses.replace(of_counts(found), trainer=answer)
+    text = json.dumps(to_json(whole), allow_nan=False)
+    assert from_json(json.loads(text)) == whole
+    return json.loads(text)["trainer"]
+
+
 @pytest.mark.parametrize("name", RESAMPLINGS)
 def test_every_trainer_has_an_answer_without_nan(specialist, name):
     answer = trainer_answer(specialist, plan_run(name, train_groups=48))
-    json.dumps(answer, allow_nan=False)
-    assert answer.keys() >= CONTRACT
-    assert answer["name"] == name
-    for part in (answer["pool"], answer["kept"]):
-        assert 0 <= part["p_all_steps_fill"] <= part["p_step_fills"] <= 1
-        assert part["expected_batches"] >= 1
-        assert part["expected_answers"] == pytest.approx(
-            part["expected_batches"] * answer["gen_groups"] * 8
-        )
-        assert part["answers_per_useful_group"] >= 8
-    assert answer["pool"]["expected_batches"] >= answer["kept"]["expected_batches"]
-    assert (answer["safe"]["reason"] is None) == (RESAMPLINGS[name].kind == "rounds")
+    written = as_written(specialist, answer)
+    assert written.keys() >= CONTRACT
+    assert written["name"] == answer.name == name
+    assert written["p_all_steps_fill"] == answer.kept.p_all_steps_fill
+    for part in (answer.pool, answer.kept):
+        assert 0 <= part.p_all_steps_fill <= part.p_step_fills <= 1
+        assert part.expected_batches >= 1
+        assert part.expected_answers == pytest.approx(part.expected_batches * answer.gen_groups * 8)
+        assert part.answers_per_useful_group >= 8
+    assert answer.pool.expected_batches >= answer.kept.expected_batches
+    assert (answer.safe.reason is None) == (RESAMPLINGS[name].kind == "rounds")
 
 
 def test_what_each_metric_will_read(specialist):
     def reads(name, part="pool"):
-        return trainer_answer(specialist, plan_run(name, train_groups=48))[part]["metric_expected"]
+        answer = trainer_answer(specialist, plan_run(name, train_groups=48))
+        return getattr(answer, part).metric_expected
 
     acr = specialist.pool.acr
     assert reads("trl") == pytest.approx(acr, abs=0.01)
@@ -307,41 +315,41 @@ def test_least_rounds_are_safe_and_one_less_is_not(specialist):
 
 
 def test_the_widest_keep_rule_holds_more_than_the_kept_set_and_less_than_all(specialist):
-    safe = trainer_answer(specialist, plan_run("ms-swift"))["safe"]
-    assert safe["keep"]["levels"] == ("L2", "L3", "L4", "L5", "L6")
-    assert safe["keep"]["p_all_steps_fill"] >= SAFE
-    assert 2 <= safe["max_rounds"]["kept"] < safe["max_rounds"]["pool"]
+    safe = trainer_answer(specialist, plan_run("ms-swift")).safe
+    assert safe.keep.levels == ("L2", "L3", "L4", "L5", "L6")
+    assert safe.keep.p_all_steps_fill >= SAFE
+    assert 2 <= safe.max_rounds["kept"] < safe.max_rounds["pool"]
     # A third of the questions hold p = 0 or 1 so nearly that no group size helps.
-    assert safe["group_size"]["pool"] is None
-    assert 2 <= safe["group_size"]["kept"] <= 8
+    assert safe.group_size["pool"] is None
+    assert 2 <= safe.group_size["kept"] <= 8
 
 
 def test_openrlhf_stops_where_its_questions_end():
     found = forecast(table((20, 30, 40, 40, 30, 20)))
     number = found.pool.num_questions
     plan = plan_run("openrlhf", train_groups=number)
-    out = trainer_answer(found, plan)["pool"]
-    assert out["p_step_fills"] < 1e-3
-    assert out["expected_answers"] == pytest.approx(number * 8)
+    out = trainer_answer(found, plan).pool
+    assert out.p_step_fills < 1e-3
+    assert out.expected_answers == pytest.approx(number * 8)
     # All are drawn once, and the usable ones among them trained on.
-    assert out["answers_per_useful_group"] == pytest.approx(8 / (1 - found.pool.acr), rel=0.02)
-    assert trainer_answer(found, plan_run("slime", train_groups=number))["pool"]["p_step_fills"] > 0
+    assert out.answers_per_useful_group == pytest.approx(8 / (1 - found.pool.acr), rel=0.02)
+    assert trainer_answer(found, plan_run("slime", train_groups=number)).pool.p_step_fills > 0
 
 
 def test_a_step_without_a_usable_group_says_why_it_costs_nothing_finite():
     found = forecast(table((20, 30, 40, 40, 30, 20)))
     plan = plan_run("verl", train_groups=100, gen_groups=99, max_rounds=1)
-    pool = trainer_answer(found, plan)["pool"]
-    assert pool["answers_per_useful_group"] is None
-    assert pool["reason"] == "no step trains on a usable group"
+    pool = trainer_answer(found, plan).pool
+    assert pool.answers_per_useful_group is None
+    assert pool.reason == "no step trains on a usable group"
 
 
 def test_no_limit_on_batches_is_not_called_a_limit():
     found = forecast(table((200, 300, 400, 400, 300, 200)))
     answer = trainer_answer(found, plan_run("verl", max_rounds=0))
-    assert "raises" not in answer["at_limit"]
+    assert "raises" not in answer.at_limit
     once = trainer_answer(found, plan_run("trl"))
-    assert once["safe"]["reason"] == "this trainer looks at one batch a step"
+    assert once.safe.reason == "this trainer looks at one batch a step"
 
 
 # --- refusals and small sets ---
@@ -368,8 +376,8 @@ def test_a_stated_batch_larger_than_the_set_is_refused_and_a_default_one_has_no_
     with pytest.raises(SettingsError, match="needs as many questions: found 6"):
         check(ForecastSpec(trainer="trl", train_groups=7), group_size=8, num_questions=6)
     found = complete(forecast(table([1] * 6)), ForecastSpec(trainer="trl"))
-    assert found["trainer"]["pool"]["p_step_fills"] is None
-    assert "6 questions make no batch of 96 groups" in found["trainer"]["pool"]["reason"]
+    assert found.trainer.pool.p_step_fills is None
+    assert "6 questions make no batch of 96 groups" in found.trainer.pool.reason
 
 
 def test_settings_of_no_trainer_are_refused():
@@ -378,11 +386,12 @@ def test_settings_of_no_trainer_are_refused():
 
 
 def test_an_empty_kept_set_has_no_figure():
-    answer = trainer_answer(forecast(table([400, 0, 0, 0, 0, 0])), plan_run("ms-swift"))
-    assert answer["p_step_fills"] is None
-    assert answer["kept"]["reason"] == "no question is kept"
-    assert answer["pool"]["p_step_fills"] == pytest.approx(0.0, abs=1e-6)
-    json.dumps(answer, allow_nan=False)
+    found = forecast(table([400, 0, 0, 0, 0, 0]))
+    answer = trainer_answer(found, plan_run("ms-swift"))
+    assert answer.kept.p_step_fills is None
+    assert answer.kept.reason == "no question is kept"
+    assert answer.pool.p_step_fills == pytest.approx(0.0, abs=1e-6)
+    as_written(found, answer)
 
 
 @pytest.mark.parametrize(("by_correct", "low", "high"), [
@@ -390,16 +399,16 @@ def test_an_empty_kept_set_has_no_figure():
 ])  # fmt: skip
 def test_one_question_leaves_much_open(by_correct, low, high):
     found = forecast(table(by_correct))
-    pool = trainer_answer(found, plan_run("ms-swift", train_groups=1))["pool"]
-    assert pool["p_step_fills_low"] < low
-    assert pool["p_step_fills_high"] > high
-    json.dumps(trainer_answer(found, plan_run("slime", train_groups=1)), allow_nan=False)
+    pool = trainer_answer(found, plan_run("ms-swift", train_groups=1)).pool
+    assert pool.p_step_fills_low < low
+    assert pool.p_step_fills_high > high
+    as_written(found, trainer_answer(found, plan_run("slime", train_groups=1)))
 
 
 def test_caps_leave_fewer_questions_to_draw(specialist):
     plan = plan_run("ms-swift")
-    assert trainer_answer(specialist, plan, kept_questions=90)["kept"]["p_step_fills"] is None
-    assert trainer_answer(specialist, plan, kept_questions=100)["kept"]["num_questions"] == 100
+    assert trainer_answer(specialist, plan, kept_questions=90).kept.p_step_fills is None
+    assert trainer_answer(specialist, plan, kept_questions=100).kept.num_questions == 100
 
 
 @settings(max_examples=8, deadline=None)
@@ -410,9 +419,9 @@ def test_caps_leave_fewer_questions_to_draw(specialist):
 def test_any_counts_have_an_honest_answer(by_correct, name):
     found = forecast(table(by_correct))
     answer = trainer_answer(found, plan_run(name, train_groups=min(8, sum(by_correct))))
-    json.dumps(answer, allow_nan=False)
-    part = answer["pool"]
-    assert part["p_step_fills_low"] <= part["p_step_fills_high"] + 1e-9
+    as_written(found, answer)
+    part = answer.pool
+    assert part.p_step_fills_low <= part.p_step_fills_high + 1e-9
 
 
 # --- the command ---

@@ -10,18 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from bench.collapse.estimators import beta_collapse
 from difficulty import store
 from difficulty.collapse import Counts, forecast
-from difficulty.collapse.beta_binomial import beta_collapse
 from difficulty.collapse.complete import check, complete
 from difficulty.collapse.dirichlet import fit_dirichlet, power_mean
 from difficulty.collapse.estimate import every_question
+from difficulty.collapse.forecast_json import from_json, to_json
 from difficulty.collapse.length import LengthPenalty
 from difficulty.collapse.rewards import Outcomes, RewardTable, _Ties, forecast_rewards, value_table
 from difficulty.collapse.spread import narrow_chances
 from difficulty.collapse.value_laws import ValueLaws, ValueTable
 from difficulty.errors import SettingsError
-from difficulty.run.forecast import forecast_json
+from difficulty.run.forecast import forecast_run
 from difficulty.run.reward_table import reward_table
 from difficulty.settings.forecast import ForecastSpec
 from tests.cli.test_cli import difficulty, one_line
@@ -247,8 +248,8 @@ def test_a_cut_before_the_longest_length_leaves_the_penalty_unknown():
     lost = reward_table(columns(length=np.ma.array([5, 6], mask=[False, True])), penalty)
     assert "1 answers have no length" in lost.reason
     whole = complete(forecast(Counts.of([2], [2])), ForecastSpec(), rewards=cut)
-    assert whole["rewards"]["sum"] is None
-    assert any("before --max-length" in text for text in whole["warnings"])
+    assert whole.rewards.sum is None
+    assert any("before --max-length" in text for text in whole.warnings)
 
 
 def test_the_table_has_a_row_a_question_and_the_whole_reward():
@@ -328,14 +329,15 @@ def test_the_trainer_answers_for_the_reward_that_it_tests():
     answers, _ = simulate(1, questions=400)
     found = found_for(answers)
     table = RewardTable(outcomes=answers, length_classes=None, num_answers=2000, reason=None)
-    plain = complete(found, ForecastSpec(trainer="ms-swift", train_groups=64))["trainer"]
+    plain = complete(found, ForecastSpec(trainer="ms-swift", train_groups=64)).trainer
     total = complete(found, ForecastSpec(trainer="ms-swift", train_groups=64), rewards=table)
     verdict = complete(found, ForecastSpec(trainer="verl", train_groups=64), rewards=table)
-    assert (total["trainer"]["reward"], verdict["trainer"]["reward"]) == ("sum", "accuracy")
-    assert total["rewards"]["trainer_tests"] == "sum"
-    assert total["trainer"]["pool"]["p_step_fills"] > plain["pool"]["p_step_fills"]
-    assert total["rewards"]["sum"]["pool"]["acr"] < total["rewards"]["correctness"]["pool"]
-    json.dumps(total, allow_nan=False)
+    assert (total.trainer.reward, verdict.trainer.reward) == ("sum", "accuracy")
+    assert total.rewards.trainer_tests == "sum"
+    assert total.trainer.pool.p_step_fills > plain.pool.p_step_fills
+    assert total.rewards.sum["pool"].acr < total.rewards.correctness["pool"]
+    for whole in (total, verdict):
+        assert from_json(json.loads(json.dumps(to_json(whole), allow_nan=False))) == whole
 
 
 # --- a run ---
@@ -395,7 +397,6 @@ def test_any_reward_in_the_grades_is_read(run_folder):
     run = store.RunFolder(run_folder)
     spec = store.load_spec(run)
     stamp = store.read_stamp(run.grades)
-    from difficulty.run.forecast import read_counts
     from difficulty.schema import Grade
 
     grades = list(store.read_rows(run.grades, Grade))
@@ -406,6 +407,6 @@ def test_any_reward_in_the_grades_is_read(run_folder):
                 for g in grades
             ]
         )
-    found = forecast_json(run, read_counts(run), spec)["rewards"]
-    assert found["num_values"] == 4
-    assert found["sum"]["pool"]["acr"] < found["correctness"]["pool"]
+    found = forecast_run(run, spec).rewards
+    assert found.num_values == 4
+    assert found.sum["pool"].acr < found.correctness["pool"]

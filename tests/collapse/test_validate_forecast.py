@@ -11,6 +11,7 @@ from bench.collapse.validate_questions import make_questions
 from bench.collapse.validate_table import Measured, choose, tables, truth
 from difficulty.collapse import Counts, forecast
 from difficulty.collapse.collapse import collapse_probability
+from difficulty.collapse.complete import of_counts
 
 
 def measured(name, num_correct, fresh):
@@ -62,12 +63,12 @@ def test_tables_split_the_trainers_steps_where_the_kept_part_ends():
         measured(i, c, [rng.random() < c / 5 for _ in range(32)]) for i, c in enumerate(counts)
     ]
     chosen = choose(questions, 5, 20, 4, rng)
-    found = forecast(Counts.of([5] * 100, counts)).as_json()
+    found = of_counts(forecast(Counts.of([5] * 100, counts)))
     text = tables(found, questions, chosen, [0.25, 0.0, 1.0, 0.75, 1.0], k=5, group_size=8)
     first, second = text.strip().split("\n\n")
     rows = {line.split(" | ")[0].strip("| "): line.split(" | ") for line in first.splitlines()}
     assert rows["L2–L5"][1] == "40"
-    assert rows["pool"][2] == f"{found['pool']['acr']:.3f}"
+    assert rows["pool"][2] == f"{found.pool.acr:.3f}"
     assert "L3" not in rows  # no question is there
     pool, kept, rest = (line.strip("| ").split(" | ") for line in second.splitlines()[2:])
     assert (pool[1], kept[1], rest[1]) == ("20", "8", "12")

@@ -58,8 +58,8 @@ def outcome(kind, gold, text, *, finish="stop", **more):
 @pytest.mark.parametrize("name", ["grader_cases.jsonl", "own_cases.jsonl"])
 def test_the_grader_agrees_with_every_labelled_reply(name):
     found = audit(load(name))
-    assert found["disagree"] == []
-    assert found["agree"] == found["cases"] >= 71
+    assert found.disagree == []
+    assert found.agree == found.cases >= 71
 
 
 def test_labelled_cases_have_ids_of_their_own():
@@ -364,14 +364,14 @@ def test_an_audit_counts_false_credits_and_false_rejects():
             base | {"id": "fine", "completion": "", "expected": "no_answer"},
         ]
     )
-    assert (found["cases"], found["agree"]) == (3, 1)
-    assert (found["false_credit"], found["false_reject"]) == (["credit"], ["reject"])
+    assert (found.cases, found.agree) == (3, 1)
+    assert (found.false_credit, found.false_reject) == (["credit"], ["reject"])
 
 
 def test_truncated_counts_as_no_answer_in_an_audit():
     case = {"id": "x", "kind": "numeric", "choices": None, "gold": "4", "completion": "so 4",
             "finish_reason": "length", "expected": "no_answer"}  # fmt: skip
-    assert audit([case])["agree"] == 1
+    assert audit([case]).agree == 1
 
 
 @pytest.mark.parametrize(

@@ -404,7 +404,7 @@ def finished_samples(run):
     prompts = {q.question_id: q.prompt for q in store.read_rows(run.questions, Question)}
     found = [row for part in run.completion_parts() for row in store.read_rows(part, Completion)]
     for segment in run.completions.glob("journal-*.log"):
-        found.extend(journal.read_segment(segment)[1])
+        found += [Completion(**json.loads(each)) for each in journal.payloads(segment)]
     return {prompts[row.question_id] for row in found}
 
 

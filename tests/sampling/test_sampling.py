@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from difficulty import store
 from difficulty.errors import RunError, ServerError, SettingsError
 from difficulty.run import stages
-from difficulty.sampling import answers, client, journal, pool, protocol
+from difficulty.sampling import answers, client, dispatch, journal, protocol
 from difficulty.sampling import draw as draw_module
 from difficulty.sampling.protocol import Owed, Reply, Served
 from difficulty.sampling.scripted import Script, scripted_server
@@ -262,7 +262,7 @@ def test_samples_of_other_settings_are_never_relabelled(sums, tmp_path, live, se
 
 @pytest.mark.parametrize("fault", ["500", "400", "429"])
 def test_an_outage_is_no_data(sums, tmp_path, live, serve, impatient, fault, monkeypatch):
-    monkeypatch.setattr(pool, "BUSY_GIVE_UP_S", 1.0)
+    monkeypatch.setattr(dispatch, "BUSY_GIVE_UP_S", 1.0)
     monkeypatch.setattr(client, "MAX_REFUSALS", 10)
     url, script = serve(faults=[fault] * 100_000)
     with pytest.raises(ServerError, match="no server is left|refuses every request"):
@@ -313,7 +313,8 @@ def impatient(monkeypatch):
     """Waits of minutes become fractions of a second."""
     for module, name, seconds in (
         (client, "RETRY_S", 0.01), (client, "MEND_EVERY_S", 0.2), (client, "SILENCE_CHECK_S", 0.1),
-        (client, "SILENT_AFTER_S", 0.5), (pool, "FIRST_REST_S", 0.05), (pool, "GIVE_UP_S", 1.0),
+        (client, "SILENT_AFTER_S", 0.5), (dispatch, "FIRST_REST_S", 0.05),
+        (dispatch, "GIVE_UP_S", 1.0),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, seconds)
 
@@ -469,8 +470,8 @@ def test_log_probabilities_that_make_no_sense_are_null(found):
     assert answers._logprobs(found) == (None, None)
 
 
-def pool_of(count, *, concurrency=4, clock):
-    made = pool.Pool(concurrency=concurrency, clock=clock)
+def dispatcher_of(count, *, concurrency=4, clock):
+    made = dispatch.Dispatcher(concurrency=concurrency, clock=clock)
     for number in range(count):
         address = Address(url=f"http://host{number}/v1")
         made.add(Served(address=address, model="m", max_model_len=None, version=None))
@@ -483,7 +484,7 @@ def reply(fault=None, wait_s=None):
 
 def test_the_next_request_goes_to_the_server_with_the_fewest_in_flight():
     async def check():
-        made = pool_of(3, clock=lambda: 0.0)
+        made = dispatcher_of(3, clock=lambda: 0.0)
         taken = [await made.acquire() for _ in range(9)]
         assert sorted(each.in_flight for each in taken) == [3] * 9
         made.release(taken[4], reply())
@@ -496,7 +497,7 @@ def test_a_server_that_fails_three_times_rests_and_is_then_tried_once():
     now = [0.0]
 
     async def check():
-        made = pool_of(2, clock=lambda: now[0])
+        made = dispatcher_of(2, clock=lambda: now[0])
         bad = next(iter(made.endpoints.values()))
         bad.in_flight = 3
         for _ in range(3):
@@ -517,7 +518,7 @@ def test_a_busy_server_gets_half_as_much_and_then_slowly_more():
     now = [0.0]
 
     async def check():
-        made = pool_of(1, concurrency=16, clock=lambda: now[0])
+        made = dispatcher_of(1, concurrency=16, clock=lambda: now[0])
         (only,) = made.endpoints.values()
         only.in_flight = 16
         for _ in range(4):
@@ -552,14 +553,19 @@ def journal_of(folder, count):
     return log.path
 
 
+def answers_in(path):
+    return [Completion(**json.loads(payload)) for payload in journal.payloads(path)]
+
+
 def test_a_journal_cut_at_any_byte_keeps_every_whole_record(tmp_path):
     path = journal_of(tmp_path / "full", 3)
     whole = path.read_bytes()
     ends = [i + 1 for i, byte in enumerate(whole) if byte == 10][1:]
     for cut in range(len(whole) + 1):
         path.write_bytes(whole[:cut])
-        _, rows = journal.read_segment(path)
-        assert [row.sample_index for row in rows] == list(range(sum(end <= cut for end in ends)))
+        assert [row.sample_index for row in answers_in(path)] == list(
+            range(sum(end <= cut for end in ends))
+        )
 
 
 @given(st.integers(0, 10_000), st.integers(1, 255))
@@ -568,7 +574,7 @@ def test_a_damaged_byte_costs_at_most_the_records_it_touches(tmp_path_factory, p
     data = bytearray(path.read_bytes())
     data[place % len(data)] ^= flip
     path.write_bytes(bytes(data))
-    rows = list(journal.read_segment(path)[1])
+    rows = answers_in(path)
     assert all(row.text == COMPLETION.text for row in rows)
     assert len(rows) >= 2
 

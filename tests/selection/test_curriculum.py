@@ -6,10 +6,9 @@ from hypothesis import strategies as st
 
 from difficulty import store
 from difficulty.levels import LEVELS, level_of
-from difficulty.run.forecast import Collapse
 from difficulty.schema import PassRate, Selection
-from difficulty.selection import rules as curriculum
-from difficulty.settings.run import SelectionSpec
+from difficulty.selection import choose as chooser
+from difficulty.settings.selection import SelectionSpec
 
 
 def profile_row(name, correct, graded=5, source="set"):
@@ -23,17 +22,11 @@ def profile_row(name, correct, graded=5, source="set"):
 
 
 def choose(folder, rows, **selection):
-    path = folder / "profile.parquet"
-    with store.TableWriter(path, store.table_schema(PassRate), None) as table:
+    run = store.RunFolder(folder)
+    with store.TableWriter(run.profile, store.table_schema(PassRate), None) as table:
         table.write_rows(rows)
-    spec = SelectionSpec(**selection)
-    connection = store.connect()
-    collapse = [
-        Collapse(num_graded=5, num_correct=c, collapse_probability=c / 10) for c in range(6)
-    ]
-    connection.register("collapse", store.rows_to_batch(collapse, store.table_schema(Collapse)))
-    sql = curriculum.selection_sql(spec)
-    batches = store.stream(connection, sql, {"profile": str(path), "seed": str(spec.seed)})
+    collapse = {(5, correct): correct / 10 for correct in range(6)}
+    batches = chooser.choose(run, SelectionSpec(**selection), store.connect(), collapse)
     return [store.row_from_dict(Selection, row) for batch in batches for row in batch.to_pylist()]
 
 

@@ -1,13 +1,14 @@
 """Rules and orders of the selection beyond the levels."""
 
 import collections
+import dataclasses
 import hashlib
 import itertools
 import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from difficulty import store
@@ -15,11 +16,9 @@ from difficulty.errors import SettingsError
 from difficulty.levels import beats_guessing, guess_chance, level_of
 from difficulty.schema import NearDuplicate, Overlap, PassRate, Selection
 from difficulty.selection import choose as chooser
-from difficulty.selection import orders
-from difficulty.selection import rules as curriculum
+from difficulty.selection import orders, rules
 from difficulty.selection.orders import gaussian_turns
-from difficulty.settings.run import SelectionSpec
-from difficulty.settings.selection import batch_places, check_selection, parse_mix
+from difficulty.settings.selection import SelectionSpec, batch_places, check_selection, parse_mix
 from tests.selection.test_curriculum import choose, profile_row
 
 QUARTER = Fraction(1, 4)
@@ -59,8 +58,6 @@ def test_what_a_guess_earns_follows_options_and_golds():
 
 
 def option_row(name, correct, options, source="set"):
-    import dataclasses
-
     row = profile_row(name, correct, source=source)
     kind = "numeric" if options is None else "choice"
     return dataclasses.replace(row, kind=kind, num_options=options)
@@ -71,16 +68,8 @@ def choose_above(folder, rows, **selection):
     run = store.RunFolder(folder)
     with store.TableWriter(run.profile, store.table_schema(PassRate), None) as table:
         table.write_rows(rows)
-    from difficulty.run.forecast import Collapse
-
-    spec = SelectionSpec(**selection)
-    connection = store.connect(run)
-    collapse = [
-        Collapse(num_graded=5, num_correct=c, collapse_probability=abs(c - 2.5) / 5)
-        for c in range(6)
-    ]
-    connection.register("collapse", store.rows_to_batch(collapse, store.table_schema(Collapse)))
-    batches = chooser.choose(run, spec, connection)
+    collapse = {(5, correct): abs(correct - 2.5) / 5 for correct in range(6)}
+    batches = chooser.choose(run, SelectionSpec(**selection), store.connect(run), collapse)
     return [store.row_from_dict(Selection, row) for batch in batches for row in batch.to_pylist()]
 
 
@@ -118,13 +107,64 @@ def test_several_rules_at_once_name_the_first_that_drops(tmp_path):
 @pytest.mark.parametrize("guess", [None, QUARTER])
 def test_the_forecasts_rule_keeps_the_counts_that_the_selection_keeps(tmp_path, guess):
     options = None if guess is None else 4
-    rules = {"keep": "L1-L6", "above_chance": 0.9, "max_collapse": 0.4, "pass_rate": "0.2-1"}
+    stated = {"keep": "L1-L6", "above_chance": 0.9, "max_collapse": 0.4, "pass_rate": "0.2-1"}
     rows = [option_row(f"c{c}", c, options) for c in range(6)]
-    found = reasons(choose_above(tmp_path, rows, **rules))
-    keeps = curriculum.counts_rule(
-        SelectionSpec(**rules), min_graded=5, collapse=lambda _, c: abs(c - 2.5) / 5, guess=guess
+    found = reasons(choose_above(tmp_path, rows, **stated))
+    keeps = rules.counts_rule(
+        SelectionSpec(**stated), min_graded=5, collapse=lambda _, c: abs(c - 2.5) / 5, guess=guess
     )
     assert {c for c in range(6) if keeps(5, c)} == {c for c in range(6) if found[f"c{c}"] is None}
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 5), st.integers(0, 5), st.sampled_from([2, 4, None])),
+        min_size=1,
+        max_size=20,
+    ),
+    st.none() | st.sampled_from(["0-0.5", "0.2-0.8", "1-1"]),
+    st.none() | st.floats(0.1, 0.95),
+    st.none() | st.floats(0.05, 0.6),
+)
+def test_every_question_is_in_the_table_once_with_what_the_rules_say_of_it(
+    tmp_path_factory, questions, band, chance, collapse
+):
+    counts = [(max(a, b), min(a, b), options) for a, b, options in questions]
+    rows = [counted_row(f"q{i}", *row) for i, row in enumerate(counts)]
+    spec = {"keep": "L1-L5", "pass_rate": band, "above_chance": chance, "max_collapse": collapse}
+    found = reasons(choose_above(tmp_path_factory.mktemp("s"), rows, **spec))
+    asked = rules.drop_rules(SelectionSpec(**spec))
+    assert found == {
+        row.question_id: rules.first_reason(asked, facts_row(row, chance)) for row in rows
+    }
+
+
+def counted_row(name, graded, correct, options):
+    row = dataclasses.replace(option_row(name, correct, options), num_graded=graded)
+    rate = correct / graded if graded else None
+    level = level_of(correct, graded) if graded == 5 else None
+    return dataclasses.replace(row, pass_rate=rate, level=level)
+
+
+def facts_row(row, chance):
+    guess = guess_chance(row.kind, row.num_options, row.num_golds)
+    known = chance is not None and guess is not None and row.num_graded > 0
+    return rules.QuestionFacts(
+        num_graded=row.num_graded,
+        num_correct=row.num_correct,
+        level=row.level,
+        collapse_probability=abs(row.num_correct - 2.5) / 5 if row.num_graded == 5 else None,
+        above_chance=beats_guessing(row.num_correct, row.num_graded, guess) if known else None,
+    )
+
+
+@pytest.mark.parametrize("rule", rules.drop_rules(
+    SelectionSpec(pass_rate="0.4-0.6", above_chance=0.9, max_collapse=0.5, against=("/a.csv",))
+), ids=lambda rule: rule.reason)  # fmt: skip
+def test_what_is_not_known_drops_no_question_but_for_want_of_graded_answers(rule):
+    unknown = rules.QuestionFacts(num_graded=0, num_correct=0, level=None)
+    assert rule.drops(unknown) == (rule.reason == "too_few_graded")
 
 
 # Orders
@@ -270,11 +310,11 @@ def test_the_orders_do_not_depend_on_this_machine(tmp_path):
 
 def test_what_emptied_a_set_is_the_last_rule_that_dropped_any():
     dropped = collections.Counter({"level_L6": 5, "outside_pass_rate_band": 2})
-    text = curriculum.why_empty(dropped, SelectionSpec(pass_rate="0.5-0.6"))
+    text = rules.why_empty(dropped, SelectionSpec(pass_rate="0.5-0.6"))
     assert text.startswith("--pass-rate 0.5-0.6 dropped the last 2 questions (level_L6 5, outside")
-    text = curriculum.why_empty(collections.Counter({"too_few_graded": 3}), SelectionSpec())
+    text = rules.why_empty(collections.Counter({"too_few_graded": 3}), SelectionSpec())
     assert "no question has enough graded answers" in text
-    text = curriculum.why_empty(
+    text = rules.why_empty(
         collections.Counter({"over_quota": 1, "level_L1": 2}), SelectionSpec(quotas=("set=0",))
     )
     assert "--quota set=0 dropped the last 1 questions" in text
@@ -291,14 +331,14 @@ def test_kept_and_dropped_add_up_with_every_rule_and_order(tmp_path):
         option_row(f"q{c}-{m}-{i}", c, m, source="ab"[i % 2])
         for c, m, i in itertools.product(range(6), (4, None), range(4))
     ]
-    rules = {
+    stated = {
         "above_chance": 0.9, "max_collapse": 0.35, "pass_rate": "0.2-0.8", "quotas": ("a=7",),
         "max_questions": 12,
     }  # fmt: skip
     for order, more in (
         ("mix", {"mix": "L2=0.5,L4=0.5", "batch_size": 4}), ("gaussian", {}), ("shuffled", {}),
     ):  # fmt: skip
-        found = choose_above(tmp_path, rows, order=order, **rules, **more)
+        found = choose_above(tmp_path, rows, order=order, **stated, **more)
         assert sorted(row.question_id for row in found) == sorted(row.question_id for row in rows)
         kept = [row for row in found if row.keep]
         assert [row.position for row in kept] == list(range(len(kept)))

@@ -5,7 +5,7 @@ import pytest
 from difficulty.cli.options import SECTIONS
 from difficulty.errors import SettingsError
 from difficulty.sampling.draw import requests_in_flight
-from difficulty.selection.rules import ORDERS
+from difficulty.selection.orders import ORDERS
 from difficulty.settings import run as run_spec
 from difficulty.settings import toml as spec_toml
 from difficulty.settings.run import BucketSpec, FewShotTurn, SelectionSpec, ServerSpec

@@ -30,7 +30,7 @@ LOOK_AGAIN_S = 0.25
 
 @dataclass(kw_only=True)
 class Endpoint:
-    """One server as the pool sees it."""
+    """One server as the dispatcher sees it."""
 
     served: Served
     most: int
@@ -56,8 +56,8 @@ class Endpoint:
         return self.in_flight < (1 if self.broken else max(1, int(self.limit)))
 
 
-class Pool:
-    """All endpoints; ``clock`` is monotonic, in seconds."""
+class Dispatcher:
+    """Hands out the slots of all endpoints; ``clock`` is monotonic, in seconds."""
 
     def __init__(self, *, concurrency: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.concurrency = concurrency
