@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from difficulty import levels, store
 from difficulty.run.forecast_kept import forecast_kept, kept_questions, read_by_guess
 from difficulty.run.reward_table import read_rewards, wants_rewards
-from difficulty.settings.run import RunSpec, parse_quota
+from difficulty.settings.run import RunSpec
+from difficulty.settings.selection import parse_quota
 from difficulty.store import RunFolder
 
 if TYPE_CHECKING:

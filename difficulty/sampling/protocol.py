@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from difficulty.errors import ServerError
 from difficulty.prompts import Message, plain_text
 from difficulty.sampling.servers.server_set import Address
-from difficulty.settings.run import SamplingSpec, template_arguments
+from difficulty.settings.run import SamplingSpec
+from difficulty.settings.sampling import template_arguments
 
 if TYPE_CHECKING:
     import aiohttp

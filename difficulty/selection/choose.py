@@ -13,7 +13,6 @@ from difficulty.selection import orders
 from difficulty.selection.decisions import Decision, decide
 from difficulty.selection.query import chosen_sql, ordered_sql, selection_sql
 from difficulty.selection.rules import NOT_ABOVE_CHANCE, first_overlap, overlap_reasons
-from difficulty.settings.run import parse_quota
 from difficulty.settings.selection import (
     SelectionSpec,
     batch_places,
@@ -22,6 +21,7 @@ from difficulty.settings.selection import (
     mean_range,
     mix_is_by_level,
     parse_mix,
+    parse_quota,
 )
 from difficulty.store import RunFolder
 

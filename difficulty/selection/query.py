@@ -8,8 +8,7 @@ from __future__ import annotations
 from difficulty.selection.decisions import key_columns
 from difficulty.selection.orders import ORDERS, mixed_sql, sql_text
 from difficulty.selection.rules import NEAR_DUPLICATE, OVER_MAX_QUESTIONS, OVER_QUOTA
-from difficulty.settings.run import parse_quota
-from difficulty.settings.selection import SelectionSpec
+from difficulty.settings.selection import SelectionSpec, parse_quota
 
 
 def selection_sql(selection: SelectionSpec) -> str:

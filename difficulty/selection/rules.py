@@ -16,8 +16,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from difficulty.levels import LEVELS, beats_guessing, level_of, parse_keep
-from difficulty.settings.run import parse_band
-from difficulty.settings.selection import SelectionSpec
+from difficulty.settings.selection import SelectionSpec, parse_band
 
 TOO_FEW_GRADED = "too_few_graded"
 OUTSIDE_BAND = "outside_pass_rate_band"

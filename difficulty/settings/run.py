@@ -18,16 +18,12 @@ from difficulty.settings.rewards import GradingSpec as GradingSpec
 from difficulty.settings.rewards import check_grading, compared, uses_builtin
 from difficulty.settings.sampling import FewShotTurn as FewShotTurn
 from difficulty.settings.sampling import SamplingSpec as SamplingSpec
-from difficulty.settings.sampling import template_arguments as template_arguments
 from difficulty.settings.selection import ExportSpec as ExportSpec
 from difficulty.settings.selection import SelectionSpec as SelectionSpec
 from difficulty.settings.selection import check_export, check_selection
-from difficulty.settings.selection import parse_band as parse_band
-from difficulty.settings.selection import parse_quota as parse_quota
 from difficulty.settings.server import ServerSpec as ServerSpec
 from difficulty.settings.setting import Setting, check_section
 from difficulty.settings.source import SourceSpec as SourceSpec
-from difficulty.settings.source import parse_shard as parse_shard
 
 
 @dataclass(frozen=True, kw_only=True)

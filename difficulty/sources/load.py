@@ -17,7 +17,8 @@ import difficulty.store as store
 from difficulty.errors import InputError
 from difficulty.grading import check_gold
 from difficulty.schema import Question, SetAside
-from difficulty.settings.run import RunSpec, SourceSpec, parse_shard, settings_through
+from difficulty.settings.run import RunSpec, SourceSpec, settings_through
+from difficulty.settings.source import parse_shard
 from difficulty.sources.columns import ColumnMap, Row, find_columns, with_late_columns
 from difficulty.sources.dataset import Dataset, RawRow, RowProblem, find_dataset
 from difficulty.sources.families import family_of, rearrange

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from difficulty.errors import SettingsError
-from difficulty.settings import run as run_spec
 from difficulty.settings.run import RunSpec
+from difficulty.settings.sampling import template_arguments
 from difficulty.trainers import config_file
 from difficulty.trainers.config import (
     NAMES,
@@ -98,7 +98,7 @@ def profiled_settings(spec: RunSpec) -> dict[str, Any]:
         "top_k": sampling.top_k if sampling.top_k > 0 else -1,
         "min_p": sampling.min_p,
         "repetition_penalty": sampling.repetition_penalty,
-        "template_arguments": run_spec.template_arguments(sampling),
+        "template_arguments": template_arguments(sampling),
         "system_prompt": spec.source.system_prompt,
         "model": sampling.model,
         "max_tokens": sampling.max_tokens,

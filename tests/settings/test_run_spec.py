@@ -6,11 +6,17 @@ from difficulty.cli.options import SECTIONS
 from difficulty.errors import SettingsError
 from difficulty.sampling.draw import requests_in_flight
 from difficulty.selection.orders import ORDERS
-from difficulty.settings import run as run_spec
-from difficulty.settings import toml as spec_toml
-from difficulty.settings.run import BucketSpec, FewShotTurn, SelectionSpec, ServerSpec
-from difficulty.settings.selection import ORDERINGS
+from difficulty.settings.run import (
+    BucketSpec,
+    FewShotTurn,
+    SelectionSpec,
+    ServerSpec,
+    differences,
+    settings_through,
+)
+from difficulty.settings.selection import ORDERINGS, parse_band, parse_quota
 from difficulty.settings.setting import check_section, declared
+from difficulty.settings.toml import from_toml, to_toml
 from tests.conftest import make_spec
 
 SAID_BY_ARGUMENTS = {"dataset", "sha256", "model", "grader"}
@@ -49,7 +55,7 @@ def test_a_spec_survives_run_toml():
         selection=SelectionSpec(keep="L1,L3-L4", quotas=("a=3",)),
         server=ServerSpec(endpoints=("http://127.0.0.1:1/v1",)),
     )
-    assert spec_toml.from_toml(spec_toml.to_toml(spec), name="run.toml") == spec
+    assert from_toml(to_toml(spec), name="run.toml") == spec
 
 
 @pytest.mark.parametrize(
@@ -163,13 +169,13 @@ def test_a_lower_minimum_makes_more_levels_reachable():
 @pytest.mark.parametrize("text", ["0.8-0.2", "a-b", "0.5", "0-2", ""])
 def test_a_band_that_is_none_is_refused(text):
     with pytest.raises(SettingsError, match="pass-rate band cannot be read"):
-        run_spec.parse_band(text)
+        parse_band(text)
 
 
 @pytest.mark.parametrize("text", ["medqa", "=3", "a=-1", "a=x"])
 def test_a_quota_that_is_none_is_refused(text):
     with pytest.raises(SettingsError, match="quota cannot be read"):
-        run_spec.parse_quota(text)
+        parse_quota(text)
 
 
 @pytest.mark.parametrize(
@@ -190,15 +196,13 @@ def test_a_quota_that_is_none_is_refused(text):
 )
 def test_a_broken_run_toml_is_one_line_that_names_the_fault(text, message):
     with pytest.raises(SettingsError, match=message) as error:
-        spec_toml.from_toml(text, name="run.toml")
+        from_toml(text, name="run.toml")
     assert "\n" not in str(error.value)
 
 
 def test_a_level_cut_leaves_the_settings_of_the_samples_alone():
     spec = make_spec()
     changed = dataclasses.replace(spec, bucket=BucketSpec(min_graded=3))
-    through = run_spec.settings_through
+    through = settings_through
     assert through(spec, "sampling") == through(changed, "sampling")
-    assert run_spec.differences(through(spec, "bucket"), through(changed, "bucket")) == [
-        "bucket.min_graded"
-    ]
+    assert differences(through(spec, "bucket"), through(changed, "bucket")) == ["bucket.min_graded"]

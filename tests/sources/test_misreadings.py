@@ -10,8 +10,7 @@ from difficulty import store
 from difficulty.errors import InputError, SettingsError
 from difficulty.run import stages
 from difficulty.schema import Question, SetAside
-from difficulty.settings import run as run_spec
-from difficulty.settings.run import SourceSpec
+from difficulty.settings.run import SourceSpec, settings_through
 from difficulty.sources import find_dataset, load_questions
 from difficulty.sources.gold_index import IndexGold, settle_gold_index
 from difficulty.sources.load import read_all
@@ -401,7 +400,7 @@ def test_a_run_whose_file_would_now_be_refused_goes_on_without_reading_it(
     run.root.mkdir()
     with pytest.raises(InputError, match="golds are letters"):
         load_questions(run, spec)
-    stamp = store.Stamp(settings=run_spec.settings_through(spec, "source"), inputs={})
+    stamp = store.Stamp(settings=settings_through(spec, "source"), inputs={})
     for place, row_type in ((run.questions, Question), (run.set_aside, SetAside)):
         with store.TableWriter(place, store.table_schema(row_type), stamp):
             pass
@@ -410,7 +409,7 @@ def test_a_run_whose_file_would_now_be_refused_goes_on_without_reading_it(
 
 
 def test_settings_of_runs_from_before_are_those_of_today():
-    settings = run_spec.settings_through(make_spec(), "source")
+    settings = settings_through(make_spec(), "source")
     assert not settings.keys() & {"source.gold_index", "source.ignore_columns"}
 
 
