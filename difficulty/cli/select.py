@@ -142,7 +142,8 @@ def _refuse_to_carry(run: RunFolder, changes: Changes) -> None:
 
 def explain(folder: Path, prefix: str, *, as_json: bool) -> None:
     """Tell one question's story; nothing is written."""
-    from difficulty.report.story import print_story, tell_story
+    from difficulty.report.story import tell_story
+    from difficulty.report.story_text import print_story
     from difficulty.store import RunFolder, load_spec
 
     run = RunFolder(folder)

@@ -188,7 +188,7 @@ def test_hostile_answers_reach_the_terminal_as_text(run):
 
 
 def test_markup_of_a_dataset_is_shown_and_not_obeyed(tmp_path):
-    from difficulty.report.story import line
+    from difficulty.report.story_text import line
 
     assert line(EVIL) == r"\[bold red]evil\[/] \x1b[31mred \x202eback"
     assert len(line("x" * 1000)) == 300
