@@ -59,9 +59,9 @@ class GraderPool(Pool[Pair, Grade]):
         Raises:
             RunError: the workers cannot be started.
         """
-        with contextlib.closing(self.answer_all(pairs)) as found:
-            for grades in found:
-                yield from grades or ()
+        with contextlib.closing(self.do_all(pairs)) as jobs:
+            for job in jobs:
+                yield from job.in_order()
 
 
 def _read(message: bytes) -> Ready | Answers[Grade]:

@@ -27,52 +27,54 @@ class Job(Generic[Task, Answer]):
         """Whether it may have ended a worker that had others under way."""
         self.took: float | None = None
         """Seconds that a worker needed for it, if it had nothing else to do and did it all."""
-        self.answers: list[dict[int, Answer]] = [{} for _ in tasks]
+        self.asked = [(nth, task) for nth, task in enumerate(tasks) if task is not None]
+        """The tasks that a worker is asked for, and which of the job they are."""
+        self.num_answers = work.num_calls * len(self.asked)
+        self.answers: dict[int, Answer] = {}
+        """By the place of the call in the job."""
         self.ask()
 
     def ask(self) -> None:
         """Prepare the request for the tasks that are not done; they begin anew."""
+        if self.answers:
+            self.asked = [each for each in self.asked if not self._is_done(each[0])]
         calls = self.work.num_calls
-        asked = [
-            (place, task)
-            for place, task in enumerate(self.tasks)
-            if task is not None and len(self.answers[place]) < calls
-        ]
-        self.asked = [place for place, _ in asked]
-        for place in self.asked:
-            self.answers[place].clear()
-        self.num_calls = self.num_missing = calls * len(asked)
-        self.request = self.work.write([task for _, task in asked]) if asked else b""
+        self.places = [nth * calls + part for nth, _ in self.asked for part in range(calls)]
+        """Of the calls that the worker is to make."""
+        for place in self.answers.keys() & set(self.places):
+            del self.answers[place]
+        self.request = self.work.write([task for _, task in self.asked])
 
-    def take(self, number: int, answers: list[Answer]) -> None:
+    def _is_done(self, nth: int) -> bool:
+        calls = self.work.num_calls
+        return all(place in self.answers for place in range(nth * calls, (nth + 1) * calls))
+
+    def take(self, call: int, answers: list[Answer]) -> None:
         """Answers to consecutive calls, by the number of the first among those asked for."""
-        for call, answer in enumerate(answers, number):
-            nth, part = divmod(call, self.work.num_calls)
-            found = self.answers[self.asked[nth]]
-            self.num_missing -= part not in found
-            found[part] = answer
+        self.answers.update(zip(self.places[call:], answers, strict=False))
 
-    def fail(self, number: int, reason: str) -> None:
+    def fail(self, call: int, reason: str) -> None:
         """The call that did not end, by its number; those after it for its task are not made."""
-        place = self.asked[number // self.work.num_calls]
-        task = self.tasks[place]
-        assert task is not None
-        for part in range(self.work.num_calls):
-            if part not in self.answers[place]:
-                self.answers[place][part] = self.work.failed(task, reason)
-                self.num_missing -= 1
+        nth, task = self.asked[call // self.work.num_calls]
+        for place in range(nth * self.work.num_calls, (nth + 1) * self.work.num_calls):
+            if place not in self.answers:
+                self.answers[place] = self.work.failed(task, reason)
                 reason = NOT_CALLED
 
     @property
     def done(self) -> bool:
         """Whether every call has its answer."""
-        return not self.num_missing
+        return len(self.answers) == self.num_answers
 
-    def in_order(self) -> Iterator[list[Answer] | None]:
+    def in_order(self) -> list[Answer]:
+        """The answers to all calls."""
+        return [self.answers[place] for place in sorted(self.answers)]
+
+    def by_task(self) -> list[list[Answer] | None]:
         """The answers of each task in the order of its calls; null for a null task."""
-        parts = range(self.work.num_calls)
-        for task, found in zip(self.tasks, self.answers, strict=True):
-            yield None if task is None else [found[part] for part in parts]
+        calls, answers = self.work.num_calls, self.in_order()
+        found = (answers[place : place + calls] for place in range(0, len(answers), calls))
+        return [None if task is None else next(found) for task in self.tasks]
 
 
 class Stream(Generic[Task, Answer]):
@@ -100,6 +102,11 @@ class Stream(Generic[Task, Answer]):
     def num_waiting(self) -> int:
         """Jobs that a worker could be given."""
         return len(self.alone) + len(self.again) + len(self.prepared)
+
+    def has_jobs(self, number: int) -> bool:
+        """Whether that many jobs wait for a worker, or can be read."""
+        self.read_ahead(number)
+        return self.num_waiting >= number
 
     def read_ahead(self, number: int) -> None:
         """Prepare up to ``number`` jobs, fewer at the bound on memory or at the end."""

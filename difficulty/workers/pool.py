@@ -7,9 +7,10 @@ one loop nobody knows which one it was, so each is then tried alone.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from multiprocessing.connection import wait
 from types import TracebackType
 from typing import Any, Generic, Self
@@ -70,13 +71,16 @@ class Pool(Generic[Task, Answer]):
             self._listen(self._slots[:1])
         return ready.facts
 
-    def answer_all(
-        self, tasks: Iterable[Task | None]
-    ) -> Generator[list[Answer] | None, None, None]:
-        """The answers to each task, one a call, in the order of the tasks.
+    def answer_all(self, tasks: Iterable[Task | None]) -> Iterator[list[Answer] | None]:
+        """The answers to each task, one a call, in the order of the tasks; as ``do_all``."""
+        with contextlib.closing(self.do_all(tasks)) as jobs:
+            for job in jobs:
+                yield from job.by_task()
 
-        A null task takes its place in the order and gives null. No more than ``look_ahead`` tasks
-        are held at a time.
+    def do_all(self, tasks: Iterable[Task | None]) -> Generator[Job[Task, Answer], None, None]:
+        """Consecutive tasks with their answers, in the order of the tasks.
+
+        A null task only takes its place. No more than ``look_ahead`` tasks are held at a time.
 
         Raises:
             RunError: the workers do not start.
@@ -88,9 +92,9 @@ class Pool(Generic[Task, Answer]):
                 while index not in stream.finished:
                     if not self._advance(stream):
                         return
-                for answers in stream.finished.pop(index).in_order():
-                    stream.num_yielded += 1
-                    yield answers
+                job = stream.finished.pop(index)
+                yield job
+                stream.num_yielded += len(job.tasks)
         finally:
             if any(slot.jobs for slot in self._slots):
                 self.close()
@@ -114,19 +118,19 @@ class Pool(Generic[Task, Answer]):
         for slot in self._slots:
             while slot.has_room(alone=bool(stream.alone)) and (job := stream.next_job()):
                 slot.give(job)
-        stream.read_ahead(len(self._slots) + 1)
         starting = sum(slot.ready is None for slot in self._slots)
-        while stream.num_waiting > starting and self._may_start():
+        while self._may_start() and stream.has_jobs(starting + 1):
             self._slots.append(Slot(self._work))
             starting += 1
+        stream.read_ahead(len(self._slots))
 
     def _may_start(self) -> bool:
-        """Whether another worker would help: the first one says whether one is enough."""
+        """Whether another worker would help: the first one says whether one loop is enough."""
         if not self._slots:
             return True
-        known = [slot for slot in self._slots if slot.ready]
-        together = any(slot.together for slot in known)
-        return bool(known) and not together and len(self._slots) < self._work.workers
+        known = self._work.at_once == 1 or any(slot.ready for slot in self._slots)
+        together = any(slot.together for slot in self._slots)
+        return known and not together and len(self._slots) < self._work.workers
 
     def _fit_chunk(self, stream: Stream[Task, Answer], job: Job[Task, Answer]) -> None:
         """Size the next jobs by how long this one took."""

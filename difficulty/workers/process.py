@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import socket
 import struct
@@ -66,6 +67,8 @@ class WorkerProcess:
                 process_group=0,
             )
         self.connection = Connection(ours.detach())
+        self._poll = select.poll()
+        self._poll.register(self.connection, select.POLLIN)
 
     def send_bytes(self, message: bytes) -> None:
         """Send a message; a process that takes none is ended, which reading it then says."""
@@ -73,6 +76,10 @@ class WorkerProcess:
             self.connection.send_bytes(message)
         except OSError:
             self._kill_group()
+
+    def has_message(self) -> bool:
+        """Whether there is something to read, the end included; quicker than a Connection."""
+        return bool(self._poll.poll(0))
 
     def kill(self) -> int:
         """End the process and all that it started; returns its exit code (negative: the signal)."""

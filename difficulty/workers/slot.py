@@ -63,7 +63,7 @@ class Slot(Generic[Task, Answer]):
     def give(self, job: Job[Task, Answer]) -> None:
         """Send a job; a worker that is gone is noticed when it is read."""
         self.jobs[self.num_calls] = job
-        self.num_calls += job.num_calls
+        self.num_calls += len(job.places)
         self.heard = self.given = time.monotonic()
         self.worker.send_bytes(job.request)
 
@@ -128,7 +128,7 @@ class Slot(Generic[Task, Answer]):
                     self.ready = message
                 else:
                     self._take(message.first, message.answers, left)
-                if not self.worker.connection.poll():
+                if not self.worker.has_message():
                     return
         except (OSError, ValueError) as error:
             raise EOFError from error
@@ -141,7 +141,7 @@ class Slot(Generic[Task, Answer]):
         """Note answers; those to calls that nobody asked for are dropped."""
         begin = self._job_of(first)
         job = self.jobs.get(begin)
-        if job is None or not 0 <= first - begin <= job.num_calls - len(answers):
+        if job is None or not 0 <= first - begin <= len(job.places) - len(answers):
             return
         self.num_failed_starts = 0
         job.take(first - begin, answers)

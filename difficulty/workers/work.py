@@ -65,5 +65,5 @@ class Work(Generic[Task, Answer]):
     workers: int
     """Processes at the most."""
     at_once: int = 1
-    """Tasks that a worker in one loop may have under way."""
+    """Tasks that a worker in one loop may have under way; 1: no worker is one."""
     num_calls: int = 1

@@ -392,7 +392,9 @@ SLOW = {
 @pytest.mark.parametrize("kind", SLOW)
 def test_a_run_that_is_suspended_and_resumed_blames_no_call(code, kind):
     path = code(SLOW[kind].replace("{folder}", str(code("", name="empty.py").parent)))
-    script = PARENT.format(path=[p or str(Path.cwd()) for p in sys.path], file=str(path))
+    script = PARENT.format(
+        path=[p or str(Path.cwd()) for p in sys.path], file=str(path), deadline=3.0
+    )
     with subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
     ) as parent:
@@ -419,7 +421,7 @@ import sys, time
 sys.path[:0] = {path!r}
 from pathlib import Path
 from tests.user_rewards import test_user_reward as tests
-with tests.open_pool(Path({file!r}), "reward", reward_deadline=3.0) as pool:
+with tests.open_pool(Path({file!r}), "reward", reward_deadline={deadline}) as pool:
     print(tests.values(pool.score_all([tests.request_of(tests.QUESTION, tests.reply())])))
 """
 
@@ -431,7 +433,9 @@ def test_a_worker_in_the_midst_of_a_call_ends_with_its_parent(code):
             open("{folder}/pid", "w").write(str(os.getpid()))
             time.sleep(600)
     """.replace("{folder}", str(code("", name="empty.py").parent)))  # fmt: skip
-    script = PARENT.format(path=[p or str(Path.cwd()) for p in sys.path], file=str(path))
+    script = PARENT.format(
+        path=[p or str(Path.cwd()) for p in sys.path], file=str(path), deadline=60.0
+    )
     parent = subprocess.Popen([sys.executable, "-c", script])
     worker, end = pid_in(path.parent / "pid"), time.monotonic() + 60
     assert alive(worker)

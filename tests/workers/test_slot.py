@@ -41,17 +41,17 @@ def test_a_job_keeps_what_is_answered_and_asks_for_the_rest_again():
     job.take(0, ["A", "B"])
     job.fail(3, "overdue")
     job.ask()
-    assert (job.asked, job.done) == ([2, 4], False)
+    assert (job.places, job.done) == ([2, 4], False)
     job.take(0, ["C", "E"])
     assert job.done
-    assert list(job.in_order()) == [["A"], ["B"], ["C"], ["d: overdue"], ["E"]]
+    assert job.by_task() == [["A"], ["B"], ["C"], ["d: overdue"], ["E"]]
 
 
 def test_a_call_that_hangs_leaves_the_answers_before_it_and_the_calls_after_it_are_not_made():
     job = job_of("a", "b", num_calls=3)
     job.take(0, ["A1", "A2", "A3", "B1"])
     job.fail(4, "overdue")
-    assert list(job.in_order()) == [["A1", "A2", "A3"], ["B1", "b: overdue", f"b: {NOT_CALLED}"]]
+    assert job.by_task() == [["A1", "A2", "A3"], ["B1", "b: overdue", f"b: {NOT_CALLED}"]]
 
 
 def test_a_task_that_is_asked_for_again_begins_anew_and_null_ones_keep_their_place():
@@ -61,7 +61,7 @@ def test_a_task_that_is_asked_for_again_begins_anew_and_null_ones_keep_their_pla
     assert not job.done
     job.take(1, ["second"])
     job.take(0, ["first"])
-    assert list(job.in_order()) == [None, ["first", "second"], None]
+    assert job.by_task() == [None, ["first", "second"], None]
     assert job_of(None, None).done
 
 
@@ -83,8 +83,8 @@ def looked_at_twice(place):
 def test_an_item_over_its_deadline_is_blamed_though_earlier_answers_are_not_there_yet(overdue):
     first = overdue.worker
     (job,) = looked_at_twice(overdue)
-    assert job.answers == [{}, {0: "b: overdue"}, {}]
-    assert (job.asked, job.done) == ([0, 2], False)
+    assert job.answers == {1: "b: overdue"}
+    assert (job.places, job.done) == ([0, 2], False)
     assert overdue.worker is not first
     assert not overdue.jobs
 
@@ -98,8 +98,8 @@ def test_an_item_that_ends_just_as_its_worker_is_killed_is_not_blamed(overdue, m
 
     monkeypatch.setattr(overdue.worker, "kill", last_moment)
     (job,) = looked_at_twice(overdue)
-    assert job.answers == [{}, {}, {}]
-    assert job.asked == [0, 1, 2]
+    assert job.answers == {}
+    assert job.places == [0, 1, 2]
     assert overdue.num_failed_starts == 0
 
 
@@ -132,7 +132,7 @@ def test_a_worker_that_begins_nothing_is_given_the_time_to_start_and_blames_no_i
     assert looked_at_twice(overdue) == []
     overdue.heard -= 61
     (job,) = looked_at_twice(overdue)
-    assert job.asked == [0, 1, 2]
+    assert job.places == [0, 1, 2]
     assert overdue.num_failed_starts == 1
 
 
@@ -142,13 +142,13 @@ def test_of_several_items_in_one_loop_each_is_tried_alone(overdue):
     overdue.worker.progress.begin(0, time.monotonic() - slot.GRACE_S)
     assert looked_at_twice(overdue) == []
     overdue.worker.progress.begin(0, time.monotonic() - slot.GRACE_S - 2)
-    assert [(job.alone, job.answers) for job in looked_at_twice(overdue)] == [(True, [{}])] * 2
+    assert [(job.alone, job.answers) for job in looked_at_twice(overdue)] == [(True, {})] * 2
 
 
 def test_answers_that_nobody_asked_for_are_dropped(overdue):
     overdue._take(2, ["C", "D"], [])
     overdue._take(-1, ["A"], [])
-    assert overdue.jobs[0].answers == [{}, {}, {}]
+    assert overdue.jobs[0].answers == {}
 
 
 def test_progress_is_seen_by_both_sides():
