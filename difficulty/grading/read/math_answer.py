@@ -88,13 +88,10 @@ def read_math(reply: Normal, *, truncated: bool) -> Declared | None:
 
 def _with_counter(items: list[Declared]) -> list[Declared]:
     """A number written without its counter beside the same number with it: both are one answer."""
-    counted = {split_counter(item.value)[0]: item.value for item in items}
-    for item in items:
-        value, counter = split_counter(item.value)
-        if counter:
-            counted[value] = item.value
+    split = {item.value: split_counter(item.value) for item in items}
+    counted = {number: value for value, (number, counter) in split.items() if counter}
     return [
-        item if split_counter(item.value)[1] else replace(item, value=counted[item.value])
+        replace(item, value=counted[item.value]) if item.value in counted else item
         for item in items
     ]
 

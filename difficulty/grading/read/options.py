@@ -118,11 +118,10 @@ class Options:
 
     def mentions(self, low: str, start: int, end: int) -> Iterator[Mention]:
         """Option texts named in ``low[start:end]`` and not denied there."""
-        if self.pattern is None:
+        if self._anchored is None:
             return
-        texts = Anchored(self.pattern, self.first_words)
         listed: list[Mention] = []
-        for found in islice(texts.finditer(low, start, end), MAX_MENTIONS):
+        for found in islice(self._anchored.finditer(low, start, end), MAX_MENTIONS):
             item = Mention(self.texts[option_key(found.group())], found.start(), found.end())
             if listed and _LISTED.fullmatch(low, listed[-1].end, item.start) is None:
                 yield from listed
@@ -132,6 +131,10 @@ class Options:
             else:
                 listed.append(item)
         yield from listed
+
+    @functools.cached_property
+    def _anchored(self) -> Anchored | None:
+        return self.pattern and Anchored(self.pattern, self.first_words)
 
     def text_at(self, low: str, start: int) -> Mention | None:
         """The option whose text stands exactly at ``start``."""

@@ -105,8 +105,7 @@ def _answer_label(low: str, position: int) -> int | None:
     return found.end()
 
 
-_HEADERS = Anchored(ANSWER_HEADER, ANSWER.western)
-_HEADERS_ALL = Anchored(ANSWER_HEADER, ANSWER.every)
+_HEADERS = Anchored(ANSWER_HEADER, (*ANSWER.western, *ANSWER.eastern))
 _HEADER_BEFORE = re.compile(
     rf"[\s#*>_【✅-]*(?:{FINAL_WORD.west}|correct|the|my|{FINAL_WORD.east}|\s)*"
 )
@@ -117,8 +116,7 @@ def _header_spots(low: str) -> Iterator[Spot]:
     """``## Answer`` alone on its line; the answer is on the next line that is not empty."""
     if "\n" not in low:
         return
-    headers = _HEADERS if low.isascii() else _HEADERS_ALL
-    for found in headers.finditer(low):
+    for found in _HEADERS.finditer(low):
         line_start = low.rfind("\n", 0, found.start()) + 1
         before = low[line_start : found.start()]
         if len(before) > 30 or not _HEADER_BEFORE.fullmatch(before):

@@ -143,8 +143,7 @@ _EASTERN_LEADS: tuple[tuple[str, Anchored], ...] = (
         "notbut",
         Anchored(
             re.compile(rf"{NOT_BUT[0]}(?=[(「『*]{{0,3}}[a-z0-9ア-オ])|{'|'.join(NOT_BUT[1:])}"),
-            ("なく", "不是", "아니라"),
-            back=3,
+            ("ではなく", "でなく", "じゃなく", "不是", "가 아니라", "이 아니라"),
         ),
     ),
     (

@@ -15,6 +15,7 @@ _TO_LABEL = r"[^。\n、,]{0,24}?[は:](?=[\s*(「『]{0,4}[a-z0-9①-⑨ア-オ
 _JA, _ZH, _KO = (
     alternation(split(words)) for words in (ANSWER.japanese, ANSWER.chinese, ANSWER.korean)
 )
+_SO = alternation(split(THEREFORE.chinese))
 _ANSWERS = rf"(?:(?:{FINAL_WORD.east})\s?)?(?:正确)?(?:{ANSWER.east})"
 _BRACKETS = "【〔《●■◆★◎"
 _ASCII_BRACKETS = tuple(
@@ -143,12 +144,12 @@ EASTERN: tuple[Marker, ...] = (
         Anchored(
             re.compile(
                 r"(?<![不别可单多必一备筛挑未勿首误错人])(?<!不[能要会得宜应该用必予是])(?<!无法)(?<!没有)"
-                rf"(?<!不应该)(?:应该?|應該?|我|本题|可|只能|就|正确的?是|{THEREFORE.east})?\s{{0,2}}"
+                rf"(?<!不应该)(?:应该?|應該?|我|本题|可|只能|就|正确的?是|{_SO})?\s{{0,2}}"
                 r"(?:选择|選擇|选|選)(?![项項取手拔擇择修出中用肢ばびぶべ択定])\s*"
                 r"(?:项|答案|选项)?\s*:?"
             ),
             ("选", "選"),
-            back=2 + max(map(len, THEREFORE.eastern)),
+            back=2 + max(map(len, split(THEREFORE.chinese))),
         ),
         MARK,
         "选",

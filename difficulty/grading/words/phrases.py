@@ -52,7 +52,7 @@ SECOND_THOUGHTS = Phrases(
         r"(?:\n|。|…|\.\.\.)\s*では?なく|아니[,.]"
     ),
     (
-        *TAKE_BACK.every, "wait", "correct", "on ", "upon", "after", "i m", "forgot", "overlooked",
+        *TAKE_BACK.gates, "wait", "correct", "on ", "upon", "after", "i m", "forgot", "overlooked",
         "confused", "re", "mistake", "error", "no,", "hmm", "apolog", "chang", "updat", "double",
         "that can", "not ", "n't right", "wrong", "lost", "i need", "no longer", "なく", "아니",
     ),
@@ -64,13 +64,13 @@ TAKEN_BACK = Phrases(
         rf"{GIVE_UP.anywhere}|\b(?:ignore|disregard|forget) my (?:previous|earlier|last|answer)|"
         r"\bmy (?:\w+ )?answer (?:is|was) (?:wrong|incorrect)"
     ),
-    (*GIVE_UP.every, "my "),
+    (*GIVE_UP.gates, "my "),
 )
 """What comes before it is given up, whether or not another answer follows."""
 
 REFUSAL = Phrases(
     re.compile(rf"\b(?:{UNABLE.west})(?: \w+){{0,2}}? (?:{TO_ANSWER.west})|{REFUSE.anywhere}"),
-    (*UNABLE.every, *REFUSE.every),
+    (*UNABLE.gates, *REFUSE.gates),
 )
 """The reply says that it gives no answer."""
 
@@ -90,7 +90,7 @@ NOT_STATED = Phrases(
         rf"(?:{SUPPOSE.east})[^。\n,、]{{0,40}}$|\b(?:{ASSUME.west})\b[^.,;!?\n]{{0,100}}$"
     ),
     (
-        *(SUPPOSE + ASSUME).every, " that", "doubt", "disagree", "nobody", "no one",
+        *(SUPPOSE + ASSUME).gates, " that", "doubt", "disagree", "nobody", "no one",
         "e.g", "example", "instance", "said", "says", "wrote", "writes", "claims", " to ", "bad ",
         "wrong", "incorrect", "poor ", "you ", "following", "not", "例",
     ),
@@ -136,7 +136,7 @@ UNASSERTED = Phrases(
         "misconception", " that", "nobody", "not ", "n't", "cannot", "unsure", "doubt", "whether",
         "wrong ", "incorrect ", "distractor ", "naive ", "worst ", "no ", "previous ",
         "the other ",
-        "my ", "user's ", *(SUPPOSE + ASSUME).every, "disagree", "said", "say", "wrote",
+        "my ", "user's ", *(SUPPOSE + ASSUME).gates, "disagree", "said", "say", "wrote",
         "write", "claim", "think", "answered", "chose",
         "believe", "bad ", "wrong", "incorrect", "false", "poor ", "e.g", "for example",
         "for instance", "example", "following", "is it ", "not", "no", "の例", "例",
