@@ -66,8 +66,8 @@ _FUNCTION_TEXT = re.compile(
 )
 _JOINT = OR + AND
 _JOINING_TEXT = re.compile(rf"\\text\s*\{{\s*,?\s*(?:{_JOINT.west}|{_JOINT.east})\s*,?\s*\}}")
-_JOINING_WORD = re.compile(
-    rf"\s*,?\s+(?:{_JOINT.west})\s+|"
+_JOINING_WORD = re.compile(rf"\s*,?\s+(?:{_JOINT.west})\s+")
+_JOINING_EASTERN = re.compile(
     rf"(?<=[\dA-Za-z}})\]])\s?[,、]?\s?(?:{_JOINT.east})\s?(?=[-\dA-Za-z\\({{\[])"
 )
 _BOXED = re.compile(r"^\\?(?:boxed|fbox|framebox)\s*\{(.*)\}$", re.DOTALL)
@@ -87,7 +87,8 @@ def normalize_math(text: str) -> str:
         lambda found: _COMMANDS.get(found[1], found[0]),
         text,
     )
-    text = _DEGREE_WORD.sub(r"\\degree ", text)
+    if not text.isascii():
+        text = _JOINING_EASTERN.sub(" , ", _DEGREE_WORD.sub(r"\\degree ", text))
     text = _SPACE_COMMAND.sub(" ", text).replace("\\$", "").replace("$", "").replace("\\%", "%")
     text = text.replace("**", "^").replace("=>", "\\implies ").replace("==", "=")
     text = re.sub(r"\s+", " ", text)  # before the patterns that look for space on two sides

@@ -10,6 +10,7 @@ from difficulty.grading.read.conclude import lists_options, lists_own_words, of_
 from difficulty.grading.read.labels import read_labels
 from difficulty.grading.read.options import Options, option_key
 from difficulty.grading.read.settle import Declared
+from difficulty.grading.words.answers import ANSWER
 from difficulty.grading.words.joints import THEREFORE
 from difficulty.grading.words.markers import CONCLUDE, MARK
 
@@ -40,7 +41,7 @@ _SMALL_WORDS = re.compile(
     r"would|"
     r"must|has|to|be|say|i'?d|go|with|pick|probably|maybe|definitely|clearly|so|ok|okay|sure|yes|"
     r"for|me|that'?s|this|one)\b|"
-    r"答え|正解|解答|回答|選択肢|たぶん|多分|おそらく|恐らく|きっと|やはり|もちろん|お願いします|"
+    rf"{ANSWER.east}|選択肢|たぶん|多分|おそらく|恐らく|きっと|やはり|もちろん|お願いします|"
     r"思います|"
     r"思う|でしょう|だろう|です|だね|だよ|だ|かな|します|する|選びます|選択します|選ぶ|決めます|番|"
     r"[はがをでにのと]|[\W_]"
@@ -99,7 +100,7 @@ def _beside_list(reply: Normal, found: list[Declared], options: Options) -> list
 _LEADS_TO = re.compile(
     rf"\b(?:{THEREFORE.west}|best|correct|right|answer|conclude|diagnosis|next step|"
     r"most (?:likely|appropriate|suitable|probable|accurate)|final|choose|select)\b[^\n]{0,60}:\Z"
-    rf"|(?:正解|答え?|最も|適切|診断|答案|选择|정답|{THEREFORE.east})"
+    rf"|(?:{ANSWER.east}|最も|適切|診断|选择|{THEREFORE.east})"
     r"[^\n]{0,40}:\Z"
 )
 _ASKS = re.compile(

@@ -17,7 +17,11 @@ from difficulty.grading.read.options import Mention, Options, begins_sentence, o
 from difficulty.grading.read.settle import Declared
 from difficulty.grading.read.stated import SENTENCE, stated, without_echo
 from difficulty.grading.words.anchors import Anchored
+from difficulty.grading.words.answers import ANSWER
+from difficulty.grading.words.denials import REJECTED
+from difficulty.grading.words.doubts import ASSUME, SUPPOSE, SUPPOSED
 from difficulty.grading.words.joints import AND, OR
+from difficulty.grading.words.languages import alternation, split
 from difficulty.grading.words.leads import (
     CONCLUDING,
     NOT_CHOSEN,
@@ -152,8 +156,7 @@ def _by_lead(reply: Normal, start: int, end: int, options: Options) -> Iterator[
 _ASKED_FOR = re.compile(r"\b(?:options?|choices?|format|letters?|following|labels?)\W{0,3}\Z")
 """Before a colon and a label: the label is an example of what is asked for."""
 _REJECTED = re.compile(
-    r"(?:\b(?:not|distractors?|wrong|incorrect|exclud\w+|eliminat\w+|reject\w+|discard\w+|"
-    r"ruled out|trap|worst|avoid|unlikely|contraindicated)\b|n't\b)[^.:\n]{0,16}\Z"
+    rf"(?:{REJECTED}|\b(?:trap|worst|avoid|unlikely|contraindicated)\b)[^.:\n]{{0,16}}\Z"
 )
 """Before a colon and a label: the label is rejected."""
 
@@ -210,9 +213,9 @@ def named(reply: Normal, start: int, options: Options) -> list[Mention]:
 _UNSETTLED = Anchored(
     re.compile(
         r"\b(?:answer|option|choice)s?\b[^.\n]{0,40}?(?:\bnot\b|n't\b|cannot\b)|\bwhy not\b|"
-        r"(?:正解|答え)は[^。\n]{0,20}(?:ない|ません)"
+        rf"(?:{alternation(split(ANSWER.japanese))})は[^。\n]{{0,20}}(?:ない|ません)"
     ),
-    ("answer", "option", "choice", "why not", "正解は", "答えは"),
+    ("answer", "option", "choice", "why not", *split(ANSWER.japanese)),
 )
 """A reply that only says what the answer is not names none by mentioning an option."""
 
@@ -228,7 +231,7 @@ def _doubted(low: str, item: Mention) -> bool:
         return True
     if _ONE_OF_MANY.search(low, sentence[0], item.start) or _WEIGHED.search(low, *sentence):
         return True
-    if _SUPPOSITION.match(low, sentence[0]) or _JA_SUPPOSITION.search(low, *sentence):
+    if _SUPPOSITION.match(low, sentence[0]) or _EASTERN_SUPPOSITION.search(low, *sentence):
         return True
     own = _OWN_LABEL_BEFORE.search(low, max(0, item.start - 8), item.start)
     end = own.start() if own else item.start
@@ -245,8 +248,9 @@ _WEIGHED = re.compile(
     r"鑑別|除外|否定|まぎらわし|紛らわし|鉴别|排除|不宜|禁用|禁忌|慎用|不用|감별|배제"
 )
 """Words of a sentence in which an option is weighed and not chosen."""
-_SUPPOSITION = re.compile(r"\W{0,4}(?:if|unless|suppose|assuming|had|should|were|in case)\b")
-_JA_SUPPOSITION = re.compile(r"(?:であれば|ならば|なら(?:、|,)|の場合|すれば|如果|假如)")
+_SUPPOSE = SUPPOSE + ASSUME
+_SUPPOSITION = re.compile(rf"\W{{0,4}}(?:if|{_SUPPOSE.west}|had|should|were|in case)\b")
+_EASTERN_SUPPOSITION = re.compile(rf"なら[、,]|{(SUPPOSE + SUPPOSED).east}")
 _ONE_OF_MANY = re.compile(
     r"\b(?:includ(?:e|es|ed|ing)|such as|many|several|various|rang(?:e|es|"
     r"ing) from)\b[^.;]{0,120}\Z|(?:など|挙げられ)"
@@ -302,7 +306,7 @@ def _questioned(low: str, item: Declared) -> bool:
 
 
 _SUPPOSED = re.compile(
-    r"\b(?:if|whether|unless|suppose|(?:not|say|says|claim|claims|think) that|thought(?: that)?) "
+    rf"\b(?:if|whether|{SUPPOSE.west}|(?:not|say|says|claim|claims|think) that|thought(?: that)?) "
     r"(?:option |answer |choice )?\W*$"
 )
 

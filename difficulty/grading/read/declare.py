@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from difficulty.grading.normalize import Normal
 from difficulty.grading.read.spots import MAX_SITES, Spot, last_spots
 from difficulty.grading.words.anchors import Anchored
+from difficulty.grading.words.denials import NOT_BUT
 from difficulty.grading.words.markers import FINAL
 from difficulty.grading.words.phrases import UNASSERTED
 
@@ -60,8 +61,7 @@ _FORMAT_AFTER = re.compile(
 """``「正解：a」のように``: a quoted marker before words about the format."""
 _NOT_BUT = re.compile(
     r"\s*(?:definitely |certainly |clearly )?not\s[^.;!?\n]{1,60}?\bbut\s+(?:rather\s+|"
-    r"instead\s+)?|[^。、,\n]{1,30}?(?:ではなく|じゃなく)て?[、,]?\s*|"
-    r"\s*不是[^。\n]{1,20}?而是\s*"
+    rf"instead\s+)?|[^。、,\n]{{1,30}}?(?:{'|'.join(NOT_BUT)})"
 )
 _LEAD_LINES = re.compile(r"(?:[\s:]|&nbsp;|```\w*(?=\n)|[-=*_]{3,}(?=\n)|\|)*+")
 _RUN_ON = re.compile(

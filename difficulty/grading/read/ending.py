@@ -14,6 +14,7 @@ from difficulty.grading.equal.latex import normalize_math, split_top, squeeze
 from difficulty.grading.normalize import Normal
 from difficulty.grading.read.declare import runs_on
 from difficulty.grading.read.numbers import parse_number
+from difficulty.grading.words.doubts import ASSUME, SUPPOSE
 from difficulty.grading.words.joints import IN_TOTAL, THEREFORE
 from difficulty.grading.words.phrases import REFUSAL
 from difficulty.grading.words.units import COUNTER, WESTERN
@@ -98,10 +99,11 @@ _FINDING = re.compile(
     r"subtracting|multiplying|dividing)(?:\s+\w+){0,3}\s+(?:gives|yields))\s+(?P<value>\S.*)",
     re.IGNORECASE,
 )
+_SUPPOSE = (SUPPOSE + ASSUME).west
 _DOUBTED = re.compile(
     r"\b(?:not|no|never|neither|nor|nothing|none|cannot|without|except|maybe|perhaps|possibly|"
     r"probably|likely|might|may|could|would|should|can|guess\w*|think\w*|thought|believe\w*|"
-    r"belief|suppos\w*|assum\w*|if|when|unless|whether|until|either|or|else|between|at least|"
+    rf"belief|suppos\w*|assum\w*|{_SUPPOSE}|if|when|whether|until|either|or|else|between|at least|"
     r"at most|hardly|seem\w*|appear\w*|suggest\w*|what|which|who|how|why|step|intermediate|"
     r"previous|partial|initial|initially|given|wrong|incorrect|mistak\w*|error|false|fake|tempt\w*|"
     r"naive|formula|example|students?|claim\w*|says?|said|someone|some|options?|choices?|"
@@ -115,7 +117,7 @@ _THAT = re.compile(
     r"(?:the )?(?:probability|chance|likelihood|odds) that\b.*\b(?:is|are)\b", re.IGNORECASE
 )
 _ASIDE = re.compile(
-    r"\b(?:check\w*|verif\w*|example|e\.g|suppose|assum\w*|pretend|imagine|claim\w*|"
+    rf"\b(?:check\w*|verif\w*|example|e\.g|{_SUPPOSE}|assum\w*|claim\w*|"
     r"says?|said|guess\w*|recall|remember|formula|similar\w*|doubt\w*|unsure)\b",
     re.IGNORECASE,
 )

@@ -14,11 +14,11 @@ from difficulty.grading.read.numbers import (
 )
 from difficulty.grading.read.settle import Declared
 from difficulty.grading.read.together import (
-    NEGATED_AFTER,
     OPERATOR,
     REFUSED,
     SENTENCE_END,
     in_brackets,
+    is_denied,
     is_ordinal,
     joined,
 )
@@ -175,16 +175,9 @@ def _number_list(low: str) -> list[Declared]:
 
 def _without_denied(low: str, begin: int, numbers: list[Found]) -> list[Found]:
     """Drop the last numbers while they are denied: ``40 minutes, not 36``."""
-    while numbers and _is_denied(low, begin, numbers[-1]):
+    while numbers and is_denied(low, begin, numbers[-1]):
         numbers = numbers[:-1]
     return numbers
-
-
-def _is_denied(low: str, begin: int, item: Found) -> bool:
-    before = low[max(begin, item.start - 40) : item.start]
-    return bool(re.search(r"(?:\bnot|n't)(?: \w+){0,1}\s*$", before)) or bool(
-        NEGATED_AFTER.match(low, item.end)
-    )
 
 
 def _bare(low: str) -> Declared | None:

@@ -19,6 +19,7 @@ from difficulty.grading.read.ending import (
 from difficulty.grading.read.number_tail import after_number
 from difficulty.grading.read.numbers import parse_number
 from difficulty.grading.read.settle import Declared, settle
+from difficulty.grading.words.denials import DENIED_NUMBER, DENY, NOT_NUMBER, NOT_VALUE, UNKNOWN
 from difficulty.grading.words.eastern import EASTERN, last_value, without_copula
 from difficulty.grading.words.joints import AND, IN_TOTAL, OR, THEREFORE
 from difficulty.grading.words.markers import BEFORE_LABEL, CONCLUDE
@@ -38,7 +39,7 @@ _SENTENCE_END = re.compile(
     r"which|where|as required|so that)\b|"
     r"(?<=[^\\]),\s(?:because|since|which|where|so|as|and (?:the|this|it))\b"
 )
-_NEGATED = re.compile(r"\s*(?:not|n't|never|undetermined|unknown)\b", re.IGNORECASE)
+_NO_VALUE = re.compile(rf"\s*(?:{UNKNOWN.west})\b", re.IGNORECASE)
 _ONE_OF = re.compile(r"\s*(?:\*\*)?(?:one of|either|any of|among)\b", re.IGNORECASE)
 _CONCLUDING = re.compile(
     r"\b(?:is|are|equals?|becomes|gives|yields|get|obtain|have|be|=)(?:\s+(?:at|equal to|"
@@ -87,13 +88,10 @@ def read_math(reply: Normal, *, truncated: bool) -> Declared | None:
 
 def _with_counter(items: list[Declared]) -> list[Declared]:
     """A number written without its counter beside the same number with it: both are one answer."""
-    counted = {split_counter(item.value)[0]: item.value for item in items}
-    for item in items:
-        value, counter = split_counter(item.value)
-        if counter:
-            counted[value] = item.value
+    split = {item.value: split_counter(item.value) for item in items}
+    counted = {number: value for value, (number, counter) in split.items() if counter}
     return [
-        item if split_counter(item.value)[1] else replace(item, value=counted[item.value])
+        replace(item, value=counted[item.value]) if item.value in counted else item
         for item in items
     ]
 
@@ -105,11 +103,15 @@ def _is_unstated(low: str, item: Declared) -> bool:
 
 
 def _at_site(reply: Normal, site: Site) -> Declared | None:
-    if site.direct or site.how == BEFORE_LABEL or _NEGATED.match(reply.text, site.value):
+    if site.direct or site.how == BEFORE_LABEL or _NO_VALUE.match(reply.text, site.value):
+        return None
+    if NOT_VALUE.match(reply.text, site.value):
         return None
     begin, end = site.value, site.end
     if not site.closed or site.how in {"tag", "JSON field"}:
         begin, end = _within_line(reply.text, site)
+        if not site.closed and DENIED_NUMBER.match(reply.low, end):
+            return None
     body = reply.text[begin:end].strip()
     key = normalize_math(body)
     if not key.strip("?_. ") or _is_prose(body):
@@ -303,7 +305,7 @@ def _plain_conclusion(reply: Normal, begin: int, end: int) -> list[Declared]:
         or not value[:1].isspace()
         or not re.search(r"\d", value)
         or not _THEREFORE.match(line)
-        or re.search(r"\b(?:not|one of|between)\b", line)
+        or re.search(rf"\b(?:{DENY.west}|one of|between)\b", line)
     ):
         return []
     start = len(line) - len(value.lstrip())
@@ -346,7 +348,9 @@ def _concluding_sentence(reply: Normal, begin: int, end: int) -> list[Declared]:
     if _BESIDE.search(before):
         return []
     after = without_copula(reply.text[_segments(reply.text, first)[1] : end]).strip(" .*)")
-    if re.search(r"\bnot\s*$|n't\b", before) or (after and len(after.split()) > 6):
+    if "n't" in before or NOT_NUMBER.search(before) or (after and len(after.split()) > 6):
+        return []
+    if DENIED_NUMBER.match(after):
         return []
     if not _CONCLUDING.search(before) and not (_THEREFORE.match(before) and not after):
         return []

@@ -22,6 +22,7 @@ from difficulty.grading.read.labels import read_labels
 from difficulty.grading.read.options import Mention, Options
 from difficulty.grading.read.settle import Declared, settle
 from difficulty.grading.read.tail import after_declared
+from difficulty.grading.words.denials import REJECTED
 from difficulty.grading.words.markers import NAMED, ODD_ONE, WEAK
 from difficulty.grading.words.phrases import REFUSAL
 from difficulty.grading.words.units import COUNTER
@@ -102,10 +103,7 @@ def _conclusions(reply: Normal, start: int, options: Options) -> list[Declared]:
 
 _LABEL_LINE = re.compile(r"\s*(?P<head>[^:\n]{2,60}):\s*(?=\S)")
 _REMARK = re.compile(r"\([^()\n]{1,40}\)")
-_REJECTED = re.compile(
-    r"\b(?:not|incorrect|wrong|false|excluded?|eliminated?|rejected|options?|choices?)\b|n't\b|誤|"
-    r"不|除外|选项|選択肢"
-)
+_REJECTED = re.compile(rf"{REJECTED}|\b(?:options?|choices?)\b|选项|選択肢")
 
 
 def _labelled_line(reply: Normal, start: int, options: Options) -> list[Declared]:

@@ -12,13 +12,14 @@ from difficulty.grading.read.number_tail import after_number
 from difficulty.grading.read.numbers import Found, canonical, find_number_words, find_numbers
 from difficulty.grading.read.settle import Declared, settle
 from difficulty.grading.read.together import (
-    NEGATED_AFTER,
     REFUSED,
     SENTENCE_END,
     in_brackets,
+    is_denied,
     is_ordinal,
     joined,
 )
+from difficulty.grading.words.denials import NEITHER, NOT_VALUE, UNKNOWN
 from difficulty.grading.words.markers import BEFORE_LABEL
 from difficulty.grading.words.phrases import TAKEN_BACK
 
@@ -29,10 +30,7 @@ _ONE_OF = re.compile(
 _BOUND = re.compile(
     r"[\s*_]*(?:is )?(?:more|less|fewer|greater|higher|lower) than\b|[\s*_]*over (?=\d)"
 )
-_NEGATED = re.compile(
-    r"\s*(?:definitely |certainly |clearly |probably )?(?:not|n't|never|unknown|undefined|"
-    r"impossible)\b"
-)
+_NO_NUMBER = re.compile(rf"\s*(?:{(NEITHER + UNKNOWN).west}|undefined|impossible)\b")
 _HEAD = re.compile(
     r"[\s*_`~\"'“‘({\[【「:=≈~〜→$\\>|#]*(?:(?:approximately|about|around|roughly|exactly|only|"
     r"just|the|is|are|a total of|総計|合計|約|大约|约|약|text\{|mathbf\{|approx|boxed\{|"
@@ -82,7 +80,9 @@ def _rounded(value: Fraction, places: int) -> int:
 
 def _at_site(reply: Normal, site: Site) -> Declared | None:
     low = reply.low
-    if _NEGATED.match(low, site.value) or site.how == BEFORE_LABEL:
+    if NOT_VALUE.match(low, site.value) or _NO_NUMBER.match(low, site.value):
+        return None
+    if site.how == BEFORE_LABEL:
         return None
     end = site.end if site.closed else _sentence_end(low, site)
     numbers = find_numbers(low, site.value, end) or find_number_words(low, site.value, end)
@@ -95,7 +95,7 @@ def _at_site(reply: Normal, site: Site) -> Declared | None:
 
 def _declared(low: str, site: Site, numbers: list[Found], end: int) -> Declared | None:
     chosen, many = _choose(low, site, numbers, end)
-    if chosen is None or NEGATED_AFTER.match(low, chosen.end):
+    if chosen is None or is_denied(low, site.value, chosen):
         return None
     value = REFUSED if chosen.value is None else canonical(chosen.value)
     closed = site.closed or low[chosen.end : chosen.end + 1] in set('*)}]`"$')

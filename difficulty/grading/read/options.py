@@ -11,20 +11,21 @@ from itertools import islice
 
 from difficulty.grading.normalize import is_circled_digit, plain
 from difficulty.grading.words.anchors import Anchored
-from difficulty.grading.words.joints import AND, OR
+from difficulty.grading.words.answers import ANSWER
+from difficulty.grading.words.denials import ABSENT, DENIED, DENY, NEITHER, RULED_OUT
+from difficulty.grading.words.joints import AND, EXCEPT, OR
+from difficulty.grading.words.languages import alternation, split
 from difficulty.schema import Choice
 
 MAX_MENTIONS = 1000
 """Places where options are named that are looked at; an honest reply has far fewer."""
 
 _EDGES = " \t\n.;,。$\"'`*"
+_AGAINST = DENY + NEITHER + EXCEPT + RULED_OUT + ABSENT
 _NOT_BEFORE = re.compile(
-    r"(?:\b(?:not|never|no longer|nor|neither|without|except|unlikely|isn't|wasn't|aren't|doesn't|"
-    r"rather than|instead of|rul(?:e|es|ed|ing) out|exclud\w+|reject\w*|eliminat\w+|"
-    r"den(?:y|ies|ied)|lacks?|absence|negative|inconsistent|"
-    r"against|unlike|other than|cannot be|can't be|discard\w*)(?: \w+){0,4}\s*|"
+    rf"(?:\b(?:{_AGAINST.west})(?: \w+){{0,4}}\s*|"
     r"\bno (?:evidence|signs?|history|role|indication|need|reason) (?:of|for|to)(?: \w+){0,2}\s*|"
-    r"(?:不是|并非|並非|不选|不選|排除|除外|不应|而非|不支持|不考虑|不符合|没有|未见)\s*)[\"'(*_]*$"
+    rf"(?:{_AGAINST.east})\s*)[\"'(*_]*$"
 )
 _NOT_AFTER = re.compile(
     r"[\"')*_\]]*[^\S\n]*+(?:(?:is|are|was|were|would be|seems|has been|have been|"
@@ -38,17 +39,19 @@ _NOT_AFTER = re.compile(
     r"(?:is |are )?(?:\w+ )?only (?:if|when)|plays? no (?:part|role)|has no (?:part|role|place)|"
     r"(?:is|are) of (?:no|little) (?:use|value|"
     r"benefit|help))\b|"
-    r"(?:は|が)?[^\S\n]*(?:では?な[いくか]|では?ありません|じゃありません|とは(?:言え|いえ)|じゃな|"
+    rf"(?:は|が)?[^\S\n]*(?:{alternation(split(DENIED.japanese))}|とは(?:言え|いえ)|"
     r"否定|除外|以外(?!はの?(?:選択肢)?(?:すべて|全て|いずれも|どれも|みな|全部)?(?:が|は)?(?:誤|"
     r"不適|否定|除外|正し|間違|考えにく|当てはま|該当))|考えにく|違う|違い)|"
     r"は?[^\S\n]*(?:誤り|誤って|間違|不適)|と(?:見せかけ|思いきや|迷)|"
     r"は[^\S\n]*(?:適切|正し)(?:くな|では?な)|は(?:いずれも|すべて|全て|どれも|みな|ともに|共に|"
     r"両方とも?)[^\S\n]*"
     r"(?:誤|不適|否定|除外|正しくな|間違|違)|"
-    r"(?:项|选项)?[^\S\n]*(?:是|也)?(?:错|不对|不對|不正确|不符|不成立|可以?排除|被排除|有误)|"
-    r"[은는이가]?[^\S\n]*(?:아니|아닌|아님|아닙|않|틀|제외|옳지)|"
+    rf"(?:项|选项)?[^\S\n]*(?:是|也)?(?:{alternation(split(DENIED.chinese))}|"
+    r"错|不正确|不符|不成立|可以?排除|被排除|有误)|"
+    rf"[은는이가]?[^\S\n]*(?:{alternation(split(DENIED.korean))}|않|틀|제외|옳지)|"
     r"번?(?:을|를|이|가|은|는|라고)[^.\n,a-z0-9]{0,12}?(?:않|없|아니|아닌|아닙|안 |못)|"
-    r"(?:を|は|が|も|と)(?:は)?(?:最も)?(?:選|正解|正答|解答|答え|採用|考え|言え|断定|すべき|する)"
+    rf"(?:を|は|が|も|と)(?:は)?(?:最も)?(?:選|{alternation(split(ANSWER.japanese))}|"
+    r"採用|考え|言え|断定|すべき|する)"
     r"[^。、,\na-z0-9]{0,12}?(?:(?<!間違い)(?<!間違)(?<!違い)(?<!しか)(?<!ほか)(?<!他)(?<!問題)"
     r"(?:ない|ません)|のは(?:誤|間違))|"
     r"を?(?:選|選択)[^。、,\na-z0-9]{0,10}?(?:誤|間違い(?!な)|要注意|不正解)|"
@@ -115,11 +118,10 @@ class Options:
 
     def mentions(self, low: str, start: int, end: int) -> Iterator[Mention]:
         """Option texts named in ``low[start:end]`` and not denied there."""
-        if self.pattern is None:
+        if self._anchored is None:
             return
-        texts = Anchored(self.pattern, self.first_words)
         listed: list[Mention] = []
-        for found in islice(texts.finditer(low, start, end), MAX_MENTIONS):
+        for found in islice(self._anchored.finditer(low, start, end), MAX_MENTIONS):
             item = Mention(self.texts[option_key(found.group())], found.start(), found.end())
             if listed and _LISTED.fullmatch(low, listed[-1].end, item.start) is None:
                 yield from listed
@@ -129,6 +131,10 @@ class Options:
             else:
                 listed.append(item)
         yield from listed
+
+    @functools.cached_property
+    def _anchored(self) -> Anchored | None:
+        return self.pattern and Anchored(self.pattern, self.first_words)
 
     def text_at(self, low: str, start: int) -> Mention | None:
         """The option whose text stands exactly at ``start``."""

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from difficulty.grading.words.anchors import Anchored, has_latin_words, places
+from difficulty.grading.words.answers import ANSWER, FINAL_WORD
 from difficulty.grading.words.markers import (
-    ANSWER,
     ANSWER_GAP,
     ANSWER_HEADER,
+    ANSWER_LINE,
     FINAL,
     LABELLED_LINE,
     MARK,
@@ -34,9 +35,7 @@ class Spot:
     direct: bool = False
 
 
-_FINAL_BEFORE = re.compile(
-    r"(?:final|ultimate|definitive|concluding|overall|最終|最终|최종)\W{0,4}$"
-)
+_FINAL_BEFORE = re.compile(rf"(?:{FINAL_WORD.west}|{FINAL_WORD.east})\W{{0,4}}$")
 ALL = (*WESTERN, *EASTERN)
 
 
@@ -53,8 +52,7 @@ def last_spots(low: str) -> Iterator[Spot]:
             yield Spot(found.start(), found.end(), MARK, "marker line")
     if "ans" in low:
         yield from _answer_spots(low)
-    if "ans" in low or not low.isascii():
-        yield from deque(_header_spots(low), maxlen=MAX_SITES)
+    yield from deque(_header_spots(low), maxlen=MAX_SITES)
     if "|" in low:
         yield from _table_spots(low)
 
@@ -92,7 +90,7 @@ def _is_near(low: str, position: int) -> bool:
     return any(low.find(word, position, position + 100) >= 0 for word in (" is", "\nis", "\tis"))
 
 
-_ANSWERS = Anchored(ANSWER, ("ans",))
+_ANSWERS = Anchored(ANSWER_LINE, ("ans",))
 _ANSWER_ALONE = re.compile(r"answer[*_\s]{1,4}(?=[(*$\[]{0,3}[a-z0-9][)*$\].]{0,3}\s*(?:\n|$))")
 
 
@@ -107,24 +105,23 @@ def _answer_label(low: str, position: int) -> int | None:
     return found.end()
 
 
-_HEADERS = Anchored(ANSWER_HEADER, ("answer",))
-_HEADERS_ALL = Anchored(
-    ANSWER_HEADER, ("answer", "解答", "正解", "答え", "答案", "回答", "정답", "답")
+_HEADERS = Anchored(ANSWER_HEADER, (*ANSWER.western, *ANSWER.eastern))
+_HEADER_BEFORE = re.compile(
+    rf"[\s#*>_【✅-]*(?:{FINAL_WORD.west}|correct|the|my|{FINAL_WORD.east}|\s)*"
 )
-_HEADER_BEFORE = re.compile(r"[\s#*>_【✅-]*(?:final|correct|the|my|最終|最终|최종|\s)*")
+_FINAL_WORD = re.compile(rf"{FINAL_WORD.west}|{FINAL_WORD.east}")
 
 
 def _header_spots(low: str) -> Iterator[Spot]:
     """``## Answer`` alone on its line; the answer is on the next line that is not empty."""
     if "\n" not in low:
         return
-    headers = _HEADERS if low.isascii() else _HEADERS_ALL
-    for found in headers.finditer(low):
+    for found in _HEADERS.finditer(low):
         line_start = low.rfind("\n", 0, found.start()) + 1
         before = low[line_start : found.start()]
         if len(before) > 30 or not _HEADER_BEFORE.fullmatch(before):
             continue
-        rank = FINAL if "final" in before or "最" in before else MARK
+        rank = FINAL if _FINAL_WORD.search(before) else MARK
         yield Spot(found.start(), found.end(), rank, "answer heading")
 
 
@@ -134,8 +131,7 @@ _TABLE = re.compile(
     re.MULTILINE,
 )
 _ANSWER_CELL = re.compile(
-    r"[\s*_]*(?:(?:final|correct|my|your) )?(?:answer|choice|正解|解答|回答|答え?|答案|정답|"
-    r"답)[\s*_]*"
+    rf"[\s*_]*(?:(?:final|correct|my|your) )?(?:{ANSWER.west}|choice|{ANSWER.east})[\s*_]*"
 )
 
 

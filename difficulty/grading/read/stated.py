@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from difficulty.grading.normalize import Normal
 from difficulty.grading.read.options import Mention, Options, begins_sentence
+from difficulty.grading.words.doubts import SUPPOSE, SUPPOSED
 from difficulty.grading.words.joints import AND, OR, OR_PARTICLE, THEREFORE
 from difficulty.grading.words.phrases import REFUSAL, Phrases
 
@@ -82,8 +83,8 @@ _ENDS = re.compile(r"[\s$*.。]{0,6}(?:\n|\Z)")
 _NOT_MEANT = re.compile(
     r"\b(?:would|could|might|may)\s+(?!(?:be (?:the|best|most|fine|a)|choose|pick|select|go|"
     r"start|give|order|recommend|say|answer|treat|prescribe|perform|use)\b)|"
-    r"\b(?:if|unless|history of|common|commonly|usually|"
-    r"rule out|such as)\b|鑑別|除外|一般に|場合|ならば|であれば|如果|鉴别|除了|경우"
+    rf"\b(?:if|{SUPPOSE.west}|history of|common|commonly|usually|"
+    rf"rule out|such as)\b|鑑別|除外|一般に|場合|鉴别|除了|경우|{(SUPPOSE + SUPPOSED).east}"
 )
 
 

@@ -16,6 +16,7 @@ from difficulty.grading.read.declare import runs_on, sentence_start
 from difficulty.grading.read.labels import after_own_words, case_fits, read_labels
 from difficulty.grading.read.options import Options, denied
 from difficulty.grading.read.settle import Declared
+from difficulty.grading.words.denials import REJECTED
 from difficulty.grading.words.joints import OR, OR_PARTICLE
 from difficulty.grading.words.phrases import TAKEN_BACK
 from difficulty.grading.words.turns import AS_WELL, CLAUSE, FIRST_CLAUSE, INSTEAD, MAX_CLAUSES
@@ -24,10 +25,7 @@ _SLASH = re.compile(
     r"[\s.。)\]}>*_\"'`」,]{0,8}+(?:</?\w+>)?(?:です|である|입니다|이다)?[。.]?\s*(?:/|→|⇒|"
     r"[-=]>)\s*"
 )
-_REJECTS = re.compile(
-    r"\b(?:incorrect|wrong|not|exclud\w*|eliminat\w*|rul(?:ed|ing) out|unlike|whereas|neither|"
-    r"reject\w*|distractors?)\b|n't\b|誤|不|除外|排除|違"
-)
+_REJECTS = re.compile(rf"{REJECTED}|\bwhereas\b")
 _GOOD = (
     r"(?:correct|right|true|good|valid|acceptable|possible|plausible|appropriate|suitable|likely|"
     r"fine|an? (?:correct |right |possible |valid )?(?:answer|option|possibility)|the answer)"

@@ -7,6 +7,7 @@ import re
 from difficulty.grading.normalize import Normal, plain
 from difficulty.grading.read.declare import Site, sites_of
 from difficulty.grading.read.settle import Declared, settle
+from difficulty.grading.words.denials import NOT_VALUE
 from difficulty.grading.words.joints import THEREFORE
 from difficulty.grading.words.markers import BEFORE_LABEL, CONCLUDE
 from difficulty.grading.words.phrases import REFUSAL
@@ -18,7 +19,6 @@ _CLAUSE_END = re.compile(
     r"who|as)\b"
 )
 _MARKUP = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textit)\s*|[*_`\"'“”‘’「」『』$\\{}\[\]<>()]")
-_NEGATED = re.compile(r"\s*(?:not|n't|never)\b")
 
 
 def read_text(reply: Normal) -> Declared | None:
@@ -36,7 +36,7 @@ def text_key(text: str) -> str:
 
 def _at_site(reply: Normal, site: Site) -> Declared | None:
     low = reply.low
-    if _NEGATED.match(low, site.value) or site.how == BEFORE_LABEL:
+    if NOT_VALUE.match(low, site.value) or site.how == BEFORE_LABEL:
         return None
     end = site.end
     if not site.closed:

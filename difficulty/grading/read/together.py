@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from difficulty.grading.read.numbers import Found
+from difficulty.grading.words.denials import DENIED_NUMBER, NOT_NUMBER
 from difficulty.grading.words.joints import AND, OR, OR_PARTICLE, PERHAPS
 from difficulty.grading.words.units import COUNTER, unit_of
 
@@ -18,7 +19,6 @@ _LIST = re.compile(
     rf"{_BESIDE.east}|–|—|~|〜|and/or|-(?=\s))\s*(?:\b(?:{_BESIDE.west})\b|{PERHAPS.west})?"
     r"\s*[$€£*_({\[\\]{0,4}(?:[a-z]\s?=)?\s*"
 )
-NEGATED_AFTER = re.compile(r"\s*+\S{0,6}?\s*(?:では?な[いく]|じゃな|不是|不对|가 아니|이 아니)")
 _ORDINAL = re.compile(
     r"(?:\b(?:step|question|problem|part|case|equation|eq\.?|figure|table|option|line|"
     r"chapter|no\.|q|example|page|section)\s*#?\s*|第|\()$"
@@ -72,6 +72,13 @@ def _is_restated(low: str, first: Found, second: Found) -> bool:
     units = [_MEASURE.match(low, item.end) for item in (first, second)]
     names = [unit_of(unit[1]) if unit else None for unit in units]
     return None not in names and names[0] != names[1]
+
+
+def is_denied(low: str, begin: int, item: Found) -> bool:
+    """Whether words right before a number, from ``begin`` on, or right after it deny it."""
+    if DENIED_NUMBER.match(low, item.end):
+        return True
+    return NOT_NUMBER.search(low, max(begin, item.start - 40), item.start) is not None
 
 
 def in_brackets(low: str, begin: int, position: int) -> bool:

@@ -22,13 +22,26 @@ class Anchored:
     sign: str = ""
     """One character that every match holds, if any: much the cheapest to look for."""
 
+    @functools.cached_property
+    def _shortest(self) -> tuple[str, ...]:
+        """The anchors, without those that begin with another one."""
+        words = set(self.anchors)
+        return tuple(
+            word for word in words if not any(word[:end] in words for end in range(1, len(word)))
+        )
+
+    @functools.cached_property
+    def _ascii(self) -> tuple[str, ...]:
+        return tuple(word for word in self._shortest if word.isascii())
+
     def finditer(self, low: str, start: int = 0, end: int | None = None) -> Iterator[re.Match[str]]:
         """The matches in ``low[start:end]``, in order, none overlapping another."""
         if self.sign and self.sign not in low:
             return
         stop = len(low) if end is None else end
         last = start
-        for position in places(low, self.anchors, start, stop):
+        words = self._ascii if low.isascii() else self._shortest
+        for position in places(low, words, start, stop):
             for begin in range(max(last, position - self.back), position + 1):
                 found = self.pattern.match(low, begin, stop)
                 if found is not None and found.end() > position:

@@ -41,9 +41,10 @@ class Words:
         return split(self.japanese, self.chinese, self.korean, self.signs)
 
     @functools.cached_property
-    def every(self) -> tuple[str, ...]:
-        """The words of all languages as plain strings: each match of a pattern holds one."""
-        return tuple(word.rstrip("*") for word in (*self.western, *self.eastern))
+    def gates(self) -> tuple[str, ...]:
+        """Plain strings of which every match of a pattern holds one, none within another."""
+        words = sorted((word.rstrip("*") for word in (*self.western, *self.eastern)), key=len)
+        return tuple(w for n, w in enumerate(words) if not any(s in w for s in words[:n]))
 
     @functools.cached_property
     def west(self) -> str:

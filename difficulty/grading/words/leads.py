@@ -9,6 +9,9 @@ import re
 from dataclasses import dataclass
 
 from difficulty.grading.words.anchors import Anchored, has_latin_words, places
+from difficulty.grading.words.answers import ANSWER_IS
+from difficulty.grading.words.denials import DENY, NOT_BUT
+from difficulty.grading.words.doubts import SUPPOSE
 from difficulty.grading.words.joints import EXCEPT, THEREFORE
 
 _CHOOSING = (
@@ -130,7 +133,7 @@ _EASTERN_LEADS: tuple[tuple[str, Anchored], ...] = (
         Anchored(
             re.compile(
                 rf"(?:{THEREFORE.east})[、,:]?\s*"
-                r"(?:正解は|答えは|答案是|选项?|정답은|誤っているのは|誤りは)?\s*"
+                rf"(?:{ANSWER_IS}|选项?|誤っているのは|誤りは)?\s*"
             ),
             THEREFORE.eastern,
         ),
@@ -139,10 +142,7 @@ _EASTERN_LEADS: tuple[tuple[str, Anchored], ...] = (
     (
         "notbut",
         Anchored(
-            re.compile(
-                r"(?:では?なく|じゃなく)て?[、,]?\s*(?=[(「『*]{0,3}[a-z0-9ア-オ])|"
-                r"不是[^。\n]{1,20}?而是\s*|(?:가|이) 아니라,?\s*"
-            ),
+            re.compile(rf"{NOT_BUT[0]}(?=[(「『*]{{0,3}}[a-z0-9ア-オ])|{'|'.join(NOT_BUT[1:])}"),
             ("ではなく", "でなく", "じゃなく", "不是", "가 아니라", "이 아니라"),
         ),
     ),
@@ -274,8 +274,8 @@ STOP = re.compile(
 """What may follow the label of such a conclusion."""
 
 NOT_CHOSEN = re.compile(
-    r"\b(?:not|n't|never|cannot|wrong to|tempt\w*|mistake\w*|might|may|could|if|you|students?|some|"
-    r"many|they|one would|people|textbooks?|examiners?|second|first choice|instead of)\b|n't\b"
+    rf"\b(?:{(DENY + SUPPOSE).west}|cannot|wrong to|tempt\w*|mistake\w*|might|may|could|if|you|"
+    r"students?|some|many|they|one would|people|textbooks?|examiners?|second|first choice)\b|n't\b"
 )
 """Before a verb of choosing: it is denied, supposed or another person's."""
 

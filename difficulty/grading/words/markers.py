@@ -10,7 +10,9 @@ import re
 from dataclasses import dataclass
 
 from difficulty.grading.words.anchors import Anchored, Gated
+from difficulty.grading.words.answers import ANSWER, IS
 from difficulty.grading.words.joints import THEREFORE
+from difficulty.grading.words.languages import alternation, split
 
 FINAL, MARK, CONCLUDE, WEAK, NAMED = 4, 3, 2, 1, 0
 """How plainly an answer is declared, from "final answer" down to an option's words alone."""
@@ -45,8 +47,8 @@ _ADVERB = (
     r"simply|indeed),?)?"
 )
 
-ANSWER = re.compile(
-    rf"(?<![a-z/])(?:answer|ans)(?:s|\(s\))?(?:[\s_]+(?:choice|option|letter|key|number|value|"
+ANSWER_LINE = re.compile(
+    rf"(?<![a-z/])(?:{alternation(split(ANSWER.english))})(?:s|\(s\))?(?:[\s_]+(?:choice|option|letter|key|number|value|"
     rf"no\.?))?"
     rf"(?:\s+(?:to|for|of|in)\s+(?:this|the|your|that|part|question|"
     rf"problem)\b[^.:;\n=?\"“「]{{0,60}}?)?"
@@ -58,7 +60,7 @@ ANSWER_GAP = re.compile(r"answer\b[^.:;\n=?]{0,80}?\sis(?=\s)")
 """``The answer that fits the findings best is``: only counts with a label or number right after."""
 
 ANSWER_HEADER = re.compile(
-    r"(?:answers?|解答|正解|答え|答案|回答|정답|답)(?:[*_#:】]|[^\S\n])*+(?=\n)"
+    rf"(?:(?<![a-z])(?:{ANSWER.west})s?|{ANSWER.east})(?:[*_#:】]|[^\S\n])*+(?=\n)"
 )
 """``## Answer`` on a line of its own."""
 
@@ -79,14 +81,7 @@ _CHOOSING = (
     "choose", "select", "pick", "go with", "ing with", "opt for", "vote for", "settle on",
     "ing for", "go for",
 )  # fmt: skip
-_FOREIGN_ANCHORS = (
-    "respuesta", "sposta", "reponse", "réponse", "antwort", "ответ", "odpowiedź", "svar", "cevap",
-    "đáp án", "jawaban",
-)  # fmt: skip
-_FOREIGN = (
-    "respuesta", "resposta", "risposta", "réponse", "reponse", "antwort", "ответ", "odpowiedź",
-    "svaret", "svar", "cevap", "đáp án", "jawaban",
-)  # fmt: skip
+_FOREIGN = split(ANSWER.other)
 
 WESTERN: tuple[Marker, ...] = (
     Marker(
@@ -171,14 +166,12 @@ WESTERN: tuple[Marker, ...] = (
     Marker(
         Anchored(
             re.compile(
-                rf"(?:{'|'.join(_FOREIGN)})"
+                rf"(?:{alternation(_FOREIGN)})"
                 r"(?:\s+(?:correcta|correta|corretta|correcte|final|finale|finala|richtige|"
                 r"правильный|đúng|benar))?(?:\s+(?:correcta|final|finale))?"
-                rf"{_QUOTES}\s*+(?::|—|-(?=\s)|es(?![a-z])|est(?![a-z])|é(?![a-z])|è(?![a-z])|"
-                rf"ist(?![a-z])|lautet|là(?![a-z])|adalah)"
+                rf"{_QUOTES}\s*+(?::|—|-(?=\s)|(?:{alternation(split(IS.other))})(?![a-z]))"
             ),
-            _FOREIGN_ANCHORS,
-            back=2,
+            _FOREIGN,
         ),
         MARK,
         "marker line",

@@ -5,14 +5,24 @@ from __future__ import annotations
 import re
 
 from difficulty.grading.words.anchors import Anchored
+from difficulty.grading.words.answers import ANSWER, FINAL_WORD
 from difficulty.grading.words.joints import THEREFORE
+from difficulty.grading.words.languages import alternation, split
 from difficulty.grading.words.markers import BEFORE_LABEL, MARK, ODD_ONE, Marker
 
 _TO_WHAT = r"[^。\n、,]{0,24}?(?:のは|ものは|選択肢は|(?:組合せ|組み合わせ)は)"
 _TO_LABEL = r"[^。\n、,]{0,24}?[は:](?=[\s*(「『]{0,4}[a-z0-9①-⑨ア-オ](?![a-z0-9]))"
-_ANSWERS = r"(?:正解|正答|解答|回答|答え?|答案|正确答案|최종 ?답|정답|답)"
+_JA, _ZH, _KO = (
+    alternation(split(words)) for words in (ANSWER.japanese, ANSWER.chinese, ANSWER.korean)
+)
+_SO = alternation(split(THEREFORE.chinese))
+_ANSWERS = rf"(?:(?:{FINAL_WORD.east})\s?)?(?:正确)?(?:{ANSWER.east})"
 _BRACKETS = "【〔《●■◆★◎"
-_ASCII_BRACKETS = tuple(f"{mark}{word}" for mark in "([<〈" for word in "最正解回答정답최")
+_ASCII_BRACKETS = tuple(
+    f"{mark}{word}"
+    for mark in "([<〈"
+    for word in {word[0] for word in (*ANSWER.eastern, *FINAL_WORD.eastern, "正确")}
+)
 _FITTING = (
     "正し", "適切", "適す", "適し", "適当", "妥当", "該当", "当てはま", "あてはま", "ふさわし",
     "最も", "最適", "考えられ", "選ぶべ", "選択すべ", "求め", "必要な", "残", "特徴",
@@ -47,29 +57,28 @@ EASTERN: tuple[Marker, ...] = (
     Marker(
         Anchored(
             re.compile(
-                r"(?<![誤不非])(?<!不正)(?<!誤解)(?<!誤回)(?:最終)?(?:的な)?(?:正解|正答|解答|回答|答え?|解|(?:訂正|修正)後?)(?:の)?"
+                r"(?<![誤不非])(?<!不正)(?<!誤解)(?<!誤回)(?:最終)?(?:的な)?"
+                rf"(?:{_JA}|解|(?:訂正|修正)後?)(?:の)?"
                 r"(?:選択肢|記号|番号|数値|値|肢|例)?(?:[)】」』*_\]]{0,4}+)"
                 r"\s*(?:\([^()\n]{0,20}\))?\s*(?:は、?|:|=|→|としては|として|⇒|…|‥|\.{2,3}|"
                 r"が(?=[a-h\d])|[ \t]{1,3}(?=[(「]?[a-h\d](?![a-z])))"
                 r"(?:\s?(?:ズバリ|ずばり|もちろん|当然|やはり|おそらく|恐らく|たぶん|多分|きっと|"
                 r"間違いなく)、?)?"
             ),
-            ("正解", "正答", "答", "解", "訂正", "修正"),
+            (*split(ANSWER.japanese), "解", "訂正", "修正"),
             back=5,
         ),
         MARK,
         "正解は",
     ),
     Marker(
-        Anchored(
-            re.compile(rf"[{_BRACKETS}](?:最終)?{_ANSWERS}[】〕》●■◆★◎)\]>〉]"), tuple(_BRACKETS)
-        ),
+        Anchored(re.compile(rf"[{_BRACKETS}]{_ANSWERS}[】〕》●■◆★◎)\]>〉]"), tuple(_BRACKETS)),
         MARK,
         "【答】",
     ),
     Marker(
         Anchored(
-            re.compile(rf"(?:^|\n)[ \t]{{0,8}}[(\[<〈](?:最終)?{_ANSWERS}[】〕》●■◆★◎)\]>〉]"),
+            re.compile(rf"(?:^|\n)[ \t]{{0,8}}[(\[<〈]{_ANSWERS}[】〕》●■◆★◎)\]>〉]"),
             _ASCII_BRACKETS,
             back=9,
         ),
@@ -97,11 +106,12 @@ EASTERN: tuple[Marker, ...] = (
     Marker(
         Anchored(
             re.compile(
-                r"(?<!错误)(?<!不正确)(?<!错误的)(?:正确|正確|最终|最終|最佳)?的?(?:答案|选项|選項)"
+                r"(?<!错误)(?<!不正确)(?<!错误的)(?:正确|正確|最终|最終|最佳)?的?"
+                rf"(?:{_ZH}|选项|選項)"
                 r"(?:就?应?该?(?:可能|大概)?(?:是|为|為|选)|应为|應為|是|为|為|:|=|→|选|選|】|"
                 r"(?<=答案)(?=[a-h](?:[。.,\s(]|$)))"
             ),
-            ("答案", "选项", "選項"),
+            (*split(ANSWER.chinese), "选项", "選項"),
             back=3,
         ),
         MARK,
@@ -134,12 +144,12 @@ EASTERN: tuple[Marker, ...] = (
         Anchored(
             re.compile(
                 r"(?<![不别可单多必一备筛挑未勿首误错人])(?<!不[能要会得宜应该用必予是])(?<!无法)(?<!没有)"
-                rf"(?<!不应该)(?:应该?|應該?|我|本题|可|只能|就|正确的?是|{THEREFORE.east})?\s{{0,2}}"
+                rf"(?<!不应该)(?:应该?|應該?|我|本题|可|只能|就|正确的?是|{_SO})?\s{{0,2}}"
                 r"(?:选择|選擇|选|選)(?![项項取手拔擇择修出中用肢ばびぶべ択定])\s*"
                 r"(?:项|答案|选项)?\s*:?"
             ),
             ("选", "選"),
-            back=2 + max(map(len, THEREFORE.eastern)),
+            back=2 + max(map(len, split(THEREFORE.chinese))),
         ),
         MARK,
         "选",
@@ -147,10 +157,10 @@ EASTERN: tuple[Marker, ...] = (
     Marker(
         Anchored(
             re.compile(
-                r"(?:최종\s{0,2})?(?:정답|해답|답안|답변|답)(?:[)】」』*_\]]{0,4}+)\s*(?:은|는|이|"
-                r":|=|→)"
+                rf"(?:(?:{alternation(split(FINAL_WORD.korean))})\s{{0,2}})?(?:{_KO})"
+                r"(?:[)】」』*_\]]{0,4}+)\s*(?:은|는|이|:|=|→)"
             ),
-            ("답",),
+            split(ANSWER.korean),
             back=5,
         ),
         MARK,

@@ -9,6 +9,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from difficulty.grading.words.doubts import (
+    ASSUME,
+    GIVE_UP,
+    REFUSE,
+    SUPPOSE,
+    TAKE_BACK,
+    TO_ANSWER,
+    UNABLE,
+)
+
 
 @dataclass(frozen=True)
 class Phrases:
@@ -28,79 +38,46 @@ class Phrases:
 
 SECOND_THOUGHTS = Phrases(
     re.compile(
-        r"\bwait\b(?=\s*[,.!…—–:;-]|\s+(?:no|a|that|i|let|actually|maybe)\b)|\bactually\b|"
-        r"\bcorrection\b|\b(?:on|upon|after) (?:second|further|closer|more|re|a second)\w*|"
-        r"\bon reflection|\bi (?:revise|misread|miscounted|forgot|overlooked|missed|made|"
-        r"miscalculated|confused|need to (?:correct|revise|fix))\b|\breconsider\w*|"
+        rf"{TAKE_BACK.anywhere}|\bwait\b(?=\s*[,.!…—–:;-]|\s+(?:no|a|that|i|let|actually|maybe)\b)|"
+        r"\b(?:on|upon|after) (?:second|further|closer|more|re|a second)\w*|"
+        r"\bi (?:revise|forgot|overlooked|missed|made|confused|need to (?:correct|revise|fix))\b|"
+        r"\breconsider\w*|"
         r"\bre-?(?:check|evaluat|examin|think|thought|read|calculat|visit|comput)\w*|"
-        r"\bcorrecting\b|\blet me correct|\bmistake\b|\berror\b|\bno,|\bhold on|\bhmm+|\bsorry\b|"
-        r"\bapolog\w+|\boops|\bmy bad|\bchang(?:e|ed|ing) my|\brevis(?:e|ed|ing|ion)\b|"
+        r"\bcorrecting\b|\bmistake\b|\berror\b|\bno,|\bhmm+|"
+        r"\bapolog\w+|\bchang(?:e|ed|ing) my|\brevis(?:e|ed|ing|ion)\b|"
         r"\bupdat(?:e|ed|ing)\b|\bdouble[- ]check\w*|\bthat (?:cannot|can't) be|\bnot quite\b|"
         r"\bthat(?:'s| is| was) (?:wrong|incorrect|not (?:right|correct))|"
-        r"\bthat (?:isn't|wasn't) (?:right|correct)|\bi was wrong|\bwas lost\b|"
-        r"\bwas (?:wrong|incorrect)|\bno longer\b|\bscratch that|\bnot \S{1,12} but|"
-        r"訂正|(?:\n|。|…|\.\.\.)\s*では?なく|いや|待っ|間違|誤りで|見直|やり直|考え直|やはり|"
-        r"修正|計算し直|更正|等等|等一下|不对|"
-        r"不對|纠正|重新|改为|改為|改选|아니[,.]|정정|다시|수정|잠깐|틀렸"
+        r"\bthat (?:isn't|wasn't) (?:right|correct)|\bwas lost\b|"
+        r"\bwas (?:wrong|incorrect)|\bno longer\b|\bnot \S{1,12} but|"
+        r"(?:\n|。|…|\.\.\.)\s*では?なく|아니[,.]"
     ),
     (
-        "wait", "actually", "correct", "on ", "upon", "after", "i revise", "i m", "forgot",
-        "confused",
-        "re", "mistake", "error", "no,", "hmm", "sorry", "apolog", "oops", "my bad", "chang",
-        "updat",
-        "double", "that can", "not ", "n't right", "wrong", "lost", "scratch", "overlooked",
-        "hold on",
-        "i was", "i need", "no longer", "なく", "重新",
-        "訂正", "いや", "待っ", "間違", "誤り", "直", "やはり", "修正", "更正", "等", "不对",
-        "不對", "纠正",
-        "改", "아니", "정정", "다시", "수정", "잠깐", "틀렸",
+        *TAKE_BACK.gates, "wait", "correct", "on ", "upon", "after", "i m", "forgot", "overlooked",
+        "confused", "re", "mistake", "error", "no,", "hmm", "apolog", "chang", "updat", "double",
+        "that can", "not ", "n't right", "wrong", "lost", "i need", "no longer", "なく", "아니",
     ),
 )  # fmt: skip
 """What comes before it may have been given up, if another answer follows."""
 
 TAKEN_BACK = Phrases(
     re.compile(
-        r"\bscratch that|\b(?:just|only) (?:kidding|joking)\b|"
-        r"\bi take (?:that|it|this) back|\b(?:ignore|disregard|forget) "
-        r"(?:that|the above|this answer|my (?:previous|earlier|last|answer))|"
-        r"\bi (?:hereby )?(?:retract|withdraw)|\bmy (?:\w+ )?answer (?:is|was) (?:wrong|incorrect)|"
-        r"撤回|取り消|取消し|作废|作廢|취소"
+        rf"{GIVE_UP.anywhere}|\b(?:ignore|disregard|forget) my (?:previous|earlier|last|answer)|"
+        r"\bmy (?:\w+ )?answer (?:is|was) (?:wrong|incorrect)"
     ),
-    (
-        "scratch that", "kidding", "joking", "back", "ignore ", "disregard ", "forget ",
-        "retract", "withdraw", "my ",
-        "撤回", "取り消", "取消し", "作废", "作廢", "취소",
-    ),
-)  # fmt: skip
+    (*GIVE_UP.gates, "my "),
+)
 """What comes before it is given up, whether or not another answer follows."""
 
 REFUSAL = Phrases(
-    re.compile(
-        r"\b(?:cannot|can't|can not|could not|couldn't|unable to|not able to|won't|impossible to|"
-        r"not possible to|no way to|refuse to|decline to|hard to|difficult to)(?: \w+){0,2}? "
-        r"(?:determine|decide|say|answer|tell|choose|select|identify|provide|pick|know|give|"
-        r"conclude|commit|assist|help|find|calculate|compute|solve|"
-        r"be (?:determined|found|computed|calculated|solved|answered|known))|"
-        r"\b(?:don't|do not|didn't) (?:really |actually )?know|\bnot (?:sure|certain)\b|"
-        r"\bunsure\b|\bno idea\b|"
-        r"\bdepends on\b|\bconsult a\b|\bnot enough (?:information|data)|\binsufficient\b|"
-        r"\bno answer\b|"
-        r"(?:わかり|分かり|判断でき|答えられ|回答でき|お答えでき|決められ|求められ|"
-        r"特定でき)(?:ませ|な)|"
-        r"わからな|分からな|判断できな|无法|無法|不知道|不确定|모르|알 수 없|판단할 수 없"
-    ),
-    (
-        "cannot", "can't", "not ", "couldn't", "unable", "won't", "impossible", "no way", "refuse",
-        "decline", "hard to", "difficult to", "don't", "didn't", "unsure", "no idea", "depends on",
-        "consult", "insufficient", "no answer", "ませ", "な", "无法", "無法", "不", "모르", "없",
-    ),
-)  # fmt: skip
+    re.compile(rf"\b(?:{UNABLE.west})(?: \w+){{0,2}}? (?:{TO_ANSWER.west})|{REFUSE.anywhere}"),
+    (*UNABLE.gates, *REFUSE.gates),
+)
 """The reply says that it gives no answer."""
 
 NOT_STATED = Phrases(
     re.compile(
         r"(?:\b(?:false|untrue|not true|not the case|wrong|incorrect) that|\bdoubt\b|\bdisagree|"
-        r"\b(?:suppose|what if|unless|pretend)\b|\bis it (?:true|correct|right) that|"
+        rf"\b(?:{SUPPOSE.west})\b|\bis it (?:true|correct|right) that|"
         r"\b(?:no one|nobody) (?:\w+ ){0,2}(?:say|think|claim)|\be\.g\.?|\bfor (?:example|"
         r"instance)\b|"
         r"\bexample of\b|\b(?:friend|student|classmate|colleague) (?:said|says|wrote|writes|"
@@ -110,12 +87,12 @@ NOT_STATED = Phrases(
         r"\byou (?:may|can|could|should|would) (?:write|put|type|enter)|"
         r"\bfollowing is (?:incorrect|wrong|false))[^.;!?\n]{0,100}$|"
         r"^\W*(?:wrong|incorrect|not)\s*:?[^.;!?\n]{0,40}$|(?:誤答|形式)の?例[^。\n]{0,40}$|"
-        r"もし[^。\n]{0,40}$"
+        rf"(?:{SUPPOSE.east})[^。\n,、]{{0,40}}$|\b(?:{ASSUME.west})\b[^.,;!?\n]{{0,100}}$"
     ),
     (
-        " that", "doubt", "disagree", "suppose", "what if", "unless", "pretend", "nobody", "no one",
+        *(SUPPOSE + ASSUME).gates, " that", "doubt", "disagree", "nobody", "no one",
         "e.g", "example", "instance", "said", "says", "wrote", "writes", "claims", " to ", "bad ",
-        "wrong", "incorrect", "poor ", "you ", "following", "not", "例", "もし",
+        "wrong", "incorrect", "poor ", "you ", "following", "not", "例",
     ),
 )  # fmt: skip
 """At the end of the words before a number that is not marked: it is denied, supposed, another's."""
@@ -126,7 +103,7 @@ UNASSERTED = Phrases(
         r"(?:\w+ ){0,2}?(?:might|may|could|would|can|will|often|mistakenly) (?:\w+ )?"
         r"(?:tempted|think|say|believe|guess|expect|argue|assume|choose|answer)|"
         r"\btempt(?:ed|ing) to|\byou (?:may|can|could|should|would) (?:write|put|type|enter)|"
-        r"\b(?:suppos(?:e|ing)|assum(?:e|ing)|imagine|pretend|what if|unless)\b|\bdisagree|"
+        rf"\b(?:{(SUPPOSE + ASSUME).west})\b|\bdisagree|"
         r"\b(?:friend|student|colleague|classmate|teacher|neighbou?r|user|model|textbook|author|"
         r"someone|somebody|everyone|he|she) (?:\w+ )?(?:said|says?|wrote|writes?|claims?|claimed|"
         r"thinks?|thought|answered|chose|picked|believes?)\b|"
@@ -151,17 +128,16 @@ UNASSERTED = Phrases(
         r"(?:correct |right |final |single )?$|"
         r"(?:誤答|誤り|間違い|形式|書式|フォーマット)の?例[^。\n]{0,40}$|^\W*(?:wrong|"
         r"incorrect)\s*:[^.;!?\n]{0,100}$|"
-        r"(?:もし|仮に)[^。\n]{0,40}$|如果[^。\n]{0,40}$|만약[^.\n]{0,40}$"
+        rf"(?:{SUPPOSE.east})[^。\n]{{0,40}}$"
     ),
     (
         "tempt", "you ", "one ", "people ", "student", "many ", "some", "they ", "candidates ",
         "beginners ", "thought", "guessed", "believed", "picked", "mistake", "error", "trap",
         "misconception", " that", "nobody", "not ", "n't", "cannot", "unsure", "doubt", "whether",
-        "unless", "wrong ", "incorrect ", "distractor ", "naive ", "worst ", "no ", "previous ",
+        "wrong ", "incorrect ", "distractor ", "naive ", "worst ", "no ", "previous ",
         "the other ",
-        "my ", "user's ", "もし", "仮に", "如果", "만약", "suppos", "assum", "imagine", "pretend",
-        "what if", "disagree", "said", "say", "wrote", "write", "claim", "think", "answered",
-        "chose",
+        "my ", "user's ", *(SUPPOSE + ASSUME).gates, "disagree", "said", "say", "wrote",
+        "write", "claim", "think", "answered", "chose",
         "believe", "bad ", "wrong", "incorrect", "false", "poor ", "e.g", "for example",
         "for instance", "example", "following", "is it ", "not", "no", "の例", "例",
     ),

@@ -7,13 +7,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from difficulty.grading.words.answers import ANSWER
 from difficulty.grading.words.joints import AND, THEREFORE
+from difficulty.grading.words.languages import alternation, split
 
 _LIST_JOIN = rf"[)\]*]{{0,3}}+\s{{0,2}}+(?:[,、・·/&]|{AND.east})?+\s{{0,2}}+[(\[*]{{0,3}}+"
 _LAST_JOIN = rf"[)\]*]{{0,3}}+\s{{0,2}}+(?:,?\s?(?:{AND.west})\s|&)\s{{0,2}}+[(\[*]{{0,3}}+"
 _COUNT = r"(?:\s?の\s?[2-5二三四五]つ)?"
 _JA_RIGHT = (
-    r"正しい|正解|正答|解答|回答|答|選択肢|適切(?!で(?:は)?な)|該当(?!し?な)|最適|"
+    rf"正しい|{alternation(split(ANSWER.japanese))}|選択肢|適切(?!で(?:は)?な)|該当(?!し?な)|最適|"
     r"妥当(?!で(?:は)?な)|"
     r"選(?!べな|ばな|択しな|び(?:がち|やす)|ぶ(?:人|受験|学生|こと)|ぶべきで(?:は)?な)|ふさわしい|"
     r"当てはま(?!ら)|適当(?!で(?:は)?な)"

@@ -7,8 +7,14 @@ from __future__ import annotations
 
 import re
 
+from difficulty.grading.words.answers import ANSWER_IS
+from difficulty.grading.words.doubts import GIVE_UP, TAKE_BACK
 from difficulty.grading.words.joints import AND, IN_TOTAL, OR, PERHAPS, THEREFORE
+from difficulty.grading.words.languages import alternation, split
 
+_JA, _ZH, _KO = (
+    alternation(split(words)) for words in (TAKE_BACK.japanese, TAKE_BACK.chinese, TAKE_BACK.korean)
+)
 _SO = THEREFORE + IN_TOTAL
 _BESIDE = OR + AND + PERHAPS
 
@@ -16,16 +22,14 @@ MAX_CLAUSES = 200
 """Clauses after a declared answer that are looked at."""
 
 _INSTEAD = (
-    r"(?:no|nope|not \w{1,2} but|actually|sorry|oops|wait|hm+|correction|corrected|edit|updated?|"
-    r"revis(?:ed|ion)|rather|instead|i meant?|make that|just kidding|(?:scratch|strike) that|"
-    r"never mind|"
+    rf"(?:no|{TAKE_BACK.west}|not \w{{1,2}} but|wait|hm+|corrected|edit|updated?|"
+    rf"revis(?:ed|ion)|rather|instead|i mean|make that|{GIVE_UP.west}|"
     r"let me (?:revise|correct|fix|change)(?: (?:that|it|this|my answer))?|"
-    r"on (?:second|further|closer) (?:thought|look|inspection)|on reflection|"
+    r"on (?:second|further|closer) (?:thought|look|inspection)|"
     r"i (?:now |would )?(?:change|switch|revise|correct|go|choose)(?: (?:it|this|my (?:answer|"
     r"mind)))?"
     r"(?: (?:to|with))?|that(?:'s| is| was) (?:wrong|incorrect|a mistake))(?![a-z])|"
-    r"いや|いえ|やはり|やっぱり|訂正|修正|間違(?:え|い)\w{0,6}|失礼|すみません|更正|纠正|不对|"
-    r"不，|아니(?:요|다)?|정정"
+    rf"いえ|(?:{_JA})[ぁ-ん]{{0,6}}|(?:{_ZH})[了的]?|不，|아니(?:요|다)?|(?:{_KO})[가-힣]{{0,6}}"
 )
 _AS_WELL = (
     rf"(?:{_BESIDE.west}|also|otherwise|either|both(?: are \w+)?|"
@@ -35,7 +39,7 @@ _AS_WELL = (
 _FILLER = (
     rf"(?:but|{_SO.west}|well|then|final(?: answer)?|it(?:'s| is)|the|my|"
     r"correct|right|best|answer|option|choice|is|be|should|must|now|still|indeed|here|to|not)"
-    rf"(?![a-z])|正解は|答えは|应该是|是|选|정답은|{_SO.east}"
+    rf"(?![a-z])|{ANSWER_IS}|应该是|是|选|{_SO.east}"
 )
 _CLAUSE = (
     r"[\s.。)\]}>*_\"'`」:;(…-]{0,12}+"
