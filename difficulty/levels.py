@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from difficulty.errors import SettingsError
-from difficulty.schema import Kind
+from difficulty.schema import UNKNOWN_OUTCOMES, Kind
 
 LEVELS = ("L1", "L2", "L3", "L4", "L5", "L6")
 
@@ -79,11 +79,14 @@ def format_keep(levels: tuple[str, ...]) -> str:
     return ",".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
-COUNT_GRADES = """
+UNKNOWN = ", ".join(f"'{outcome}'" for outcome in UNKNOWN_OUTCOMES)
+"""For SQL: outcomes that are in no denominator."""
+
+COUNT_GRADES = f"""
     SELECT g.question_id, any_value(q.source) AS source, any_value(q.kind) AS kind,
            any_value(q.num_options) AS num_options, any_value(q.num_golds) AS num_golds,
            count(*) AS num_samples,
-           count(*) FILTER (outcome NOT IN ('failed', 'grader_error')) AS num_graded,
+           count(*) FILTER (outcome NOT IN ({UNKNOWN})) AS num_graded,
            count(*) FILTER (outcome = 'correct') AS num_correct,
            count(*) FILTER (outcome = 'no_answer') AS num_no_answer,
            count(*) FILTER (outcome = 'truncated') AS num_truncated,

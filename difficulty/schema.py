@@ -1,4 +1,4 @@
-"""Every noun of the pipeline: one row type a table, and the settings of a run.
+"""Every noun of the pipeline: one row type a table (settings: ``settings/``).
 
 A row type is a frozen dataclass; its Arrow schema is derived from the class (``arrow_schema``), so
 that there is one place where a column is named. ``X | None`` means: null says that the value is
@@ -22,7 +22,18 @@ KINDS: tuple[Kind, ...] = typing.get_args(Kind)
 
 Outcome = typing.Literal["correct", "wrong", "no_answer", "truncated", "failed", "grader_error"]
 OUTCOMES: tuple[Outcome, ...] = typing.get_args(Outcome)
-UNKNOWN_OUTCOMES: tuple[Outcome, ...] = ("failed", "grader_error")
+REWARD_OF: dict[Outcome, float | None] = {
+    "correct": 1.0,
+    "wrong": 0.0,
+    "no_answer": 0.0,
+    "truncated": 0.0,
+    "failed": None,
+    "grader_error": None,
+}
+"""What each outcome counts as; null: unknown, so that it is in no denominator."""
+UNKNOWN_OUTCOMES: tuple[Outcome, ...] = tuple(
+    outcome for outcome in OUTCOMES if REWARD_OF[outcome] is None
+)
 
 
 def find_kind(text: object) -> Kind | None:

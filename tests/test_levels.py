@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from difficulty.errors import SettingsError
 from difficulty.levels import LEVELS, format_keep, level_of, parse_keep, reachable_levels
+from difficulty.schema import OUTCOMES, REWARD_OF, UNKNOWN_OUTCOMES
 
 
 def test_five_samples_give_alphameds_table():
@@ -36,3 +37,8 @@ def test_a_keep_rule_that_names_no_levels_is_refused(text):
 def test_impossible_counts_are_a_fault_of_ours():
     with pytest.raises(ValueError, match="6 correct of 5"):
         level_of(6, 5)
+
+
+def test_every_outcome_says_what_it_counts_as():
+    assert tuple(REWARD_OF) == OUTCOMES
+    assert UNKNOWN_OUTCOMES == ("failed", "grader_error")

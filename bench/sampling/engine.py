@@ -20,7 +20,11 @@ from bench.sampling.servers import QuietLive, run_spec
 from difficulty import prompts, store
 from difficulty.run import stages
 from difficulty.sampling.servers.local_servers import running_local_servers
-from difficulty.sampling.servers.servers import server_environment, this_machine, usable_cores
+from difficulty.sampling.servers.server_command import (
+    server_environment,
+    this_machine,
+    usable_cores,
+)
 from difficulty.schema import Completion, Question
 from difficulty.settings.run import RunSpec, ServerSpec
 from difficulty.sources.few_shot import read_few_shot

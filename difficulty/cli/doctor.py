@@ -20,8 +20,7 @@ from difficulty.sampling.servers.engine_memory import (
     node_of_core,
 )
 from difficulty.sampling.servers.model_shape import ModelShape, model_shape
-from difficulty.sampling.servers.server_log import GIB
-from difficulty.sampling.servers.servers import (
+from difficulty.sampling.servers.server_command import (
     Machine,
     check_model_folder,
     engine_installed,
@@ -29,6 +28,7 @@ from difficulty.sampling.servers.servers import (
     this_machine,
     usable_cores,
 )
+from difficulty.sampling.servers.server_log import GIB
 from difficulty.settings.run import ServerSpec
 
 PACKAGES = (

@@ -77,7 +77,7 @@ def check_set(dataset: str, changes: Changes, *, as_json: bool) -> None:
     """Read a dataset as a run would, try the rewards on it if any, and print what came out."""
     import dataclasses
 
-    from difficulty.report.rewards import print_trials
+    from difficulty.report.reward_trials import print_trials
     from difficulty.report.terminal import print_check
     from difficulty.sources.check import check_dataset, require_questions
     from difficulty.user_rewards import grading_for_trial, require_reward, try_rewards

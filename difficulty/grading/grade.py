@@ -27,15 +27,13 @@ from difficulty.grading.read.thoughts import reply_end, reply_start, without_str
 from difficulty.grading.read.together import REFUSED
 from difficulty.grading.words.joints import AND, EXCEPT, OR
 from difficulty.grading.words.markers import MARK, NAMED, ODD_ONE
-from difficulty.schema import Completion, Grade, Outcome, Question
+from difficulty.schema import REWARD_OF, Completion, Grade, Outcome, Question
 
 GRADER_VERSION = "5"
 """Changes whenever a verdict on some reply changes, so that cached grades can be told apart."""
 
 MAX_CHARS = 200_000
 """Only the end of a longer reply is read: answers stand there, and hostile replies stay cheap."""
-
-_REWARDS = {"correct": 1.0, "wrong": 0.0, "no_answer": 0.0, "truncated": 0.0}
 
 
 def grade(
@@ -290,7 +288,7 @@ def _graded(completion: Completion, reply: Normal, declared: Declared, found: Ve
         question_id=completion.question_id,
         sample_index=completion.sample_index,
         outcome=outcome,
-        reward=_REWARDS.get(outcome),
+        reward=REWARD_OF[outcome],
         components=(),
         extracted_answer=declared.value,
         span=reply.span(declared.start, declared.end),
@@ -304,7 +302,7 @@ def _grade(completion: Completion, outcome: Outcome, reason: str) -> Grade:
         question_id=completion.question_id,
         sample_index=completion.sample_index,
         outcome=outcome,
-        reward=_REWARDS.get(outcome),
+        reward=REWARD_OF[outcome],
         components=(),
         extracted_answer=None,
         span=None,

@@ -12,10 +12,6 @@ from difficulty.errors import InputError, RunError
 from difficulty.levels import guess_chance
 from difficulty.schema import Outcome, PassRate, Question, Selection
 from difficulty.selection.rules import (
-    NOT_ABOVE_CHANCE,
-    OUTSIDE_BAND,
-    OVER_MAX_COLLAPSE,
-    TOO_FEW_GRADED,
     QuestionFacts,
     drop_rules,
     first_overlap,
@@ -243,7 +239,7 @@ def _verdicts(selection: SelectionSpec, profile: PassRate, facts: QuestionFacts)
             found[rule.setting] = RuleTold(
                 rule=rule.setting,
                 verdict="drops" if drops else "passes",
-                found=_looked_at(rule.reason, facts, profile),
+                found=rule.told(facts, profile),
             )
     return [*found.values()]
 
@@ -277,24 +273,3 @@ def _facts(
         above_chance=surely_above(selection, correct, graded, guess),
         overlap=first_overlap(overlap_reasons(selection), files) if files else None,
     )
-
-
-def _looked_at(reason: str, facts: QuestionFacts, profile: PassRate) -> str:
-    if reason == TOO_FEW_GRADED:
-        return f"{facts.num_graded} of {profile.num_samples} answers are graded"
-    if reason.startswith("level_"):
-        return f"level {facts.level or 'none'}"
-    if reason == OUTSIDE_BAND:
-        return f"pass rate {number(profile.pass_rate)}"
-    if reason == NOT_ABOVE_CHANCE:
-        if facts.above_chance is None:
-            return "nothing to guess from"
-        return f"{number(facts.above_chance)} for {profile.num_options} options"
-    if reason == OVER_MAX_COLLAPSE:
-        return f"collapse probability {number(facts.collapse_probability)}"
-    return "overlaps it" if reason == facts.overlap else "no overlap"
-
-
-def number(value: float | None) -> str:
-    """Three decimals, or a word for what is unknown."""
-    return "unknown" if value is None else f"{value:.3f}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from difficulty.report.story import AnswerTold, Story, number, own_id
+from difficulty.report.story import AnswerTold, Story, own_id
 from difficulty.report.terminal import escape
 from difficulty.schema import Question
+from difficulty.selection.rules import number
 
 SHOWN = 300
 """Characters of a text; ``--json`` has all of them."""

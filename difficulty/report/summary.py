@@ -20,7 +20,7 @@ from difficulty.report.reward_summary import (
     reward_warnings,
     summarize_reward,
 )
-from difficulty.schema import OUTCOMES, Outcome
+from difficulty.schema import OUTCOMES, UNKNOWN_OUTCOMES, Outcome
 from difficulty.settings.run import RunSpec
 from difficulty.trainers.find import EXPORTERS
 
@@ -323,7 +323,7 @@ def _warnings(
             f"{truncated:.0%} of the answers were cut at the token limit and count as wrong. "
             "Profile again with a larger --max-tokens before trusting the levels"
         )
-    unknown = outcomes["failed"] + outcomes["grader_error"]
+    unknown = sum(outcomes[name] for name in UNKNOWN_OUTCOMES)
     if unknown:
         texts.append(
             f"{unknown:,} of {total:,} answers are unknown ({outcomes['failed']:,} failed, "

@@ -1,4 +1,4 @@
-"""The summary as it stands in the terminal at the end of a run."""
+"""What commands print: the summary of a run, what check, doctor, audit and regrade found."""
 
 from __future__ import annotations
 

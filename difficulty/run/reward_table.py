@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from difficulty import store
+from difficulty.levels import UNKNOWN
 from difficulty.settings.run import RunSpec
 from difficulty.store import RunFolder
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 MOST_QUESTIONS = 50_000
 """So many questions tell as much as all; their ids are hashes, so the first are like any."""
-ANSWERS = """
+ANSWERS = f"""
     WITH chosen AS (
         SELECT question_id, row_number() OVER (ORDER BY question_id) - 1 AS number
         FROM rows_of($profile) WHERE num_graded > 0 ORDER BY question_id LIMIT $most)
@@ -27,12 +28,12 @@ ANSWERS = """
                AS length
     FROM chosen JOIN rows_of($grades) AS g USING (question_id)
     JOIN rows_of($completions) AS t USING (question_id, sample_index)
-    WHERE g.outcome NOT IN ('failed', 'grader_error') AND g.reward IS NOT NULL
+    WHERE g.outcome NOT IN ({UNKNOWN}) AND g.reward IS NOT NULL
     ORDER BY number, sample_index
 """
-OTHER_REWARDS = """
+OTHER_REWARDS = f"""
     SELECT count(*) FROM rows_of($grades)
-    WHERE outcome NOT IN ('failed', 'grader_error')
+    WHERE outcome NOT IN ({UNKNOWN})
       AND reward IS DISTINCT FROM CAST(outcome = 'correct' AS DOUBLE)
 """
 

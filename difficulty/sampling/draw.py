@@ -23,8 +23,8 @@ from difficulty.sampling.owed import owed_questions
 from difficulty.sampling.protocol import UnreachableError
 from difficulty.sampling.servers.local_servers import running_local_servers
 from difficulty.sampling.servers.ray_servers import running_ray_servers
+from difficulty.sampling.servers.server_command import visible_gpus
 from difficulty.sampling.servers.server_set import Address, Bar, GivenServers, ServerSet, Update
-from difficulty.sampling.servers.servers import visible_gpus
 from difficulty.settings.run import RunSpec, settings_through
 
 if TYPE_CHECKING:

@@ -1,10 +1,11 @@
-"""The rules of the selection: why a question is dropped, decided here and nowhere else.
+"""The rules of the selection: why a question is dropped.
 
 A rule looks at a question's counts and at what follows from them, so that it is asked once for each
 distinct ``QuestionFacts``, of which there are few however many questions there are; DuckDB joins
 the answers to the profile (``decisions.py``). The forecast asks the same rules of counts that no
-question has. Rules apply in the order of ``drop_rules``, then near duplicates, quotas and the
-maximum; the first that drops a question names it. An order never drops any.
+question has. Rules apply in the order of ``drop_rules``, then those that look at the whole set
+(near duplicates, quotas, the maximum: ``query.py``); the first that drops a question names it. An
+order never drops any.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from difficulty.levels import LEVELS, beats_guessing, level_of, parse_keep
+from difficulty.schema import PassRate
 from difficulty.settings.selection import SelectionSpec, parse_band
 
 TOO_FEW_GRADED = "too_few_graded"
@@ -51,12 +53,19 @@ class DropRule:
     setting: str
     """The option that asks for the rule, as a user would type it."""
     drops: Callable[[QuestionFacts], bool]
+    told: Callable[[QuestionFacts, PassRate], str]
+    """What it looked at, for the story of one question."""
 
 
 def drop_rules(selection: SelectionSpec) -> list[DropRule]:
     """The rules that look at one question alone, in the order in which they apply."""
     overlaps = [
-        DropRule(reason=reason, setting=f"--against {file}", drops=_overlaps(reason))
+        DropRule(
+            reason=reason,
+            setting=f"--against {file}",
+            drops=_overlaps(reason),
+            told=_overlap_told(reason),
+        )
         for file, reason in overlap_reasons(selection).items()
     ]
     return [*overlaps, _graded_rule(), *_level_rules(selection), *_measured_rules(selection)]
@@ -73,14 +82,24 @@ def _overlaps(reason: str) -> Callable[[QuestionFacts], bool]:
 
 def _graded_rule() -> DropRule:
     return DropRule(
-        reason=TOO_FEW_GRADED, setting="--min-graded", drops=lambda facts: facts.level is None
+        reason=TOO_FEW_GRADED,
+        setting="--min-graded",
+        drops=lambda facts: facts.level is None,
+        told=lambda facts, profile: (
+            f"{facts.num_graded} of {profile.num_samples} answers are graded"
+        ),
     )
 
 
 def _level_rules(selection: SelectionSpec) -> list[DropRule]:
     kept, setting = parse_keep(selection.keep), f"--keep {selection.keep}"
     return [
-        DropRule(reason=f"level_{level}", setting=setting, drops=_is_level(level, kept))
+        DropRule(
+            reason=f"level_{level}",
+            setting=setting,
+            drops=_is_level(level, kept),
+            told=lambda facts, _: f"level {facts.level or 'none'}",
+        )
         for level in LEVELS
     ]
 
@@ -95,16 +114,41 @@ def _measured_rules(selection: SelectionSpec) -> list[DropRule]:
     if selection.pass_rate is not None:
         setting = f"--pass-rate {selection.pass_rate}"
         drops = _outside(*parse_band(selection.pass_rate))
-        rules.append(DropRule(reason=OUTSIDE_BAND, setting=setting, drops=drops))
+        rules.append(DropRule(reason=OUTSIDE_BAND, setting=setting, drops=drops, told=_rate))
     if selection.above_chance is not None:
         setting = f"--above-chance {selection.above_chance}"
         drops = _less_sure_than(selection.above_chance)
-        rules.append(DropRule(reason=NOT_ABOVE_CHANCE, setting=setting, drops=drops))
+        rules.append(DropRule(reason=NOT_ABOVE_CHANCE, setting=setting, drops=drops, told=_chance))
     if selection.max_collapse is not None:
         setting = f"--max-collapse {selection.max_collapse}"
         drops = _collapses_above(selection.max_collapse)
-        rules.append(DropRule(reason=OVER_MAX_COLLAPSE, setting=setting, drops=drops))
+        rules.append(
+            DropRule(reason=OVER_MAX_COLLAPSE, setting=setting, drops=drops, told=_collapse)
+        )
     return rules
+
+
+def _overlap_told(reason: str) -> Callable[[QuestionFacts, PassRate], str]:
+    return lambda facts, _: "overlaps it" if facts.overlap == reason else "no overlap"
+
+
+def _rate(_: QuestionFacts, profile: PassRate) -> str:
+    return f"pass rate {number(profile.pass_rate)}"
+
+
+def _chance(facts: QuestionFacts, profile: PassRate) -> str:
+    if facts.above_chance is None:
+        return "nothing to guess from"
+    return f"{number(facts.above_chance)} for {profile.num_options} options"
+
+
+def _collapse(facts: QuestionFacts, _: PassRate) -> str:
+    return f"collapse probability {number(facts.collapse_probability)}"
+
+
+def number(value: float | None) -> str:
+    """Three decimals, or a word for what is unknown."""
+    return "unknown" if value is None else f"{value:.3f}"
 
 
 def _outside(low: float, high: float) -> Callable[[QuestionFacts], bool]:

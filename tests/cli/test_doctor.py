@@ -7,9 +7,9 @@ import pytest
 
 from difficulty.cli import doctor
 from difficulty.errors import ServerError
-from difficulty.sampling.servers import servers
+from difficulty.sampling.servers import server_command as servers
 from difficulty.sampling.servers.engine_memory import NodeMemory
-from difficulty.sampling.servers.servers import Machine
+from difficulty.sampling.servers.server_command import Machine
 
 GIB = 2**30
 

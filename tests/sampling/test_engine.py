@@ -11,7 +11,7 @@ import pytest
 
 from difficulty import store
 from difficulty.sampling.servers.engine_memory import engine_nodes
-from difficulty.sampling.servers.servers import engine_installed, visible_gpus
+from difficulty.sampling.servers.server_command import engine_installed, visible_gpus
 from difficulty.schema import Completion, Grade, Question
 from tests.cli.test_cli import difficulty, one_line
 from tests.conftest import ROOT

@@ -18,8 +18,8 @@ from difficulty.errors import ServerError
 from difficulty.sampling.servers import ray_cluster, ray_node, ray_servers
 from difficulty.sampling.servers.allowance import Allowance
 from difficulty.sampling.servers.ray_servers import running_ray_servers
+from difficulty.sampling.servers.server_command import Machine, engine_installed
 from difficulty.sampling.servers.server_set import Address
-from difficulty.sampling.servers.servers import Machine, engine_installed
 from difficulty.settings.run import ServerSpec
 from tests.conftest import make_spec
 from tests.sampling.test_engine import tiny_llama  # noqa: F401 (a fixture)

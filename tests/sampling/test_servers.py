@@ -9,9 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 from difficulty.errors import ServerError
-from difficulty.sampling.servers import local_servers, server_log, servers
+from difficulty.sampling.servers import local_servers, server_log
+from difficulty.sampling.servers import server_command as servers
 from difficulty.sampling.servers.allowance import Allowance
-from difficulty.sampling.servers.servers import Machine
+from difficulty.sampling.servers.server_command import Machine
 from difficulty.settings.run import ServerSpec
 from tests.conftest import make_spec
 

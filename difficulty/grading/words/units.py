@@ -1,4 +1,7 @@
-"""Split a unit off a quantity and compare units: a missing unit is no fault, another unit is."""
+"""Units and counters in all languages, and how they are split off a quantity and compared.
+
+A missing unit is no fault, another unit is.
+"""
 
 from __future__ import annotations
 

@@ -20,14 +20,7 @@ from difficulty.sampling.servers.allowance import (
     step_back_words,
     too_long_words,
 )
-from difficulty.sampling.servers.server_log import (
-    context_too_long,
-    last_words,
-    log_size,
-    out_of_memory,
-)
-from difficulty.sampling.servers.server_set import Address, Bar, Update, no_bar
-from difficulty.sampling.servers.servers import (
+from difficulty.sampling.servers.server_command import (
     Machine,
     check_before_start,
     first_token,
@@ -40,6 +33,13 @@ from difficulty.sampling.servers.servers import (
     usable_cores,
     visible_gpus,
 )
+from difficulty.sampling.servers.server_log import (
+    context_too_long,
+    last_words,
+    log_size,
+    out_of_memory,
+)
+from difficulty.sampling.servers.server_set import Address, Bar, Update, no_bar
 from difficulty.settings.run import RunSpec
 
 START_TIMEOUT_S = 1800.0

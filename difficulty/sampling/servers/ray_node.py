@@ -21,8 +21,7 @@ from typing import IO, Any
 
 from difficulty.sampling.servers.allowance import Allowance
 from difficulty.sampling.servers.local_servers import STOP_TIMEOUT_S
-from difficulty.sampling.servers.server_set import Address
-from difficulty.sampling.servers.servers import (
+from difficulty.sampling.servers.server_command import (
     QUIET_ENVIRONMENT,
     Machine,
     check_before_start,
@@ -33,6 +32,7 @@ from difficulty.sampling.servers.servers import (
     this_machine,
     usable_cores,
 )
+from difficulty.sampling.servers.server_set import Address
 from difficulty.settings.run import RunSpec
 
 LOG_STEP = 2**20

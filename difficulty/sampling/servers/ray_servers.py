@@ -24,9 +24,9 @@ from difficulty.sampling.servers.allowance import (
 from difficulty.sampling.servers.local_servers import MAX_RESTARTS, START_TIMEOUT_S
 from difficulty.sampling.servers.ray_cluster import Placed
 from difficulty.sampling.servers.ray_node import Report, Started, one_line, ray_module
+from difficulty.sampling.servers.server_command import first_token
 from difficulty.sampling.servers.server_log import context_too_long, last_words, out_of_memory
 from difficulty.sampling.servers.server_set import Address, Bar, Update, no_bar
-from difficulty.sampling.servers.servers import first_token
 from difficulty.settings.run import RunSpec, SamplingSpec
 
 PLACE_TIMEOUT_S = 600.0

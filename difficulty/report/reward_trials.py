@@ -1,4 +1,4 @@
-"""The user's own reward in the summary of a run, and as the terminal shows it."""
+"""What the user's own reward gave when it was tried, as ``check --reward`` prints it."""
 
 from __future__ import annotations
 
