@@ -113,7 +113,7 @@ _NOT_HELD = re.compile(
 )
 """After ``is the best``: another person's view, or one that is given up at once."""
 _CONDITION = re.compile(
-    r"[^.;!\n]{0,80}?\b(?:if|unless|were|had)\b|"
+    rf"[^.;!\n]{{0,80}}?\b(?:if|{SUPPOSE.west}|were|had)\b|"
     r"\s*(?:for|in|when|with)\s(?!this|the|these|her|him|our|such|general)"
 )
 

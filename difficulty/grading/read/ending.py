@@ -14,8 +14,9 @@ from difficulty.grading.equal.latex import normalize_math, split_top, squeeze
 from difficulty.grading.normalize import Normal
 from difficulty.grading.read.declare import runs_on
 from difficulty.grading.read.numbers import parse_number
+from difficulty.grading.words.denials import DENY, NEITHER
 from difficulty.grading.words.doubts import ASSUME, SUPPOSE
-from difficulty.grading.words.joints import IN_TOTAL, THEREFORE
+from difficulty.grading.words.joints import AND, EXCEPT, IN_TOTAL, OR, PERHAPS, THEREFORE
 from difficulty.grading.words.phrases import REFUSAL
 from difficulty.grading.words.units import COUNTER, WESTERN
 
@@ -72,13 +73,16 @@ _RELATED = re.compile(
 )
 _FOREIGN = re.compile(r"[^\x00-\x7f∠√π∞±∓×·⋅∙÷°∪∩αβγθλμφω∅]")
 _TEXT = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mbox)\s*\{([^{}]*)\}")
-_TEXT_WORD = re.compile(r"\s*\(?(?!(?:or|and|not|if|for|no|is|to)\b)[A-Za-z]{1,12}\.?\)?\s*", re.I)
+_JOINT = (OR + AND).west
+_TEXT_WORD = re.compile(
+    rf"\s*\(?(?!(?:{_JOINT}|not|if|for|no|is|to)\b)[A-Za-z]{{1,12}}\.?\)?\s*", re.I
+)
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 _WORD = re.compile(
     r"(?<![A-Za-z])(?!(?:(?:arc)?(?:sin|cos|tan|cot|sec|csc)h?|sqrt|log|ln|exp|pi|gcd|lcm|abs|max|"
     r"min)(?![A-Za-z])|[A-Z]{2,4}(?![A-Za-z]))[A-Za-z]{2,}"
 )
-_INNER_WORD = re.compile(r"(?<![A-Za-z])(?:and|or|not|to|if|is)(?![A-Za-z])|[A-Za-z]{4,}")
+_INNER_WORD = re.compile(rf"(?<![A-Za-z])(?:{_JOINT}|not|to|if|is)(?![A-Za-z])|[A-Za-z]{{4,}}")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _UNEVALUATED = re.compile(
     r"[\d\s.()]*\d[\d\s.()]*(?:(?:[-+*×·]|\\cdot|\\times)[\d\s.()]*\d[\d\s.()]*)+"
@@ -86,11 +90,12 @@ _UNEVALUATED = re.compile(
 _LABEL = re.compile(r"[A-Za-z](?:_\{?\w{1,4}\}?)?'?(?:\([A-Za-z\d, ]{1,9}\))?|\\[a-z]+")
 
 _NAMES = r"(?:the|its|their|our|this|it)\b"
-_LEADS = rf"(?:(?:and|then|{(THEREFORE + IN_TOTAL).west}),?\s+)?"
+_SO = (THEREFORE + IN_TOTAL).west
+_LEADS = rf"(?:(?:and|then|{_SO}),?\s+)?"
 _SENTENCE = re.compile(
     rf"\s*{_LEADS}(?P<subject>{_NAMES}[^=:;,?!()]{{0,160}}?|[A-Za-z]{{3,20}}(?=\s*=|\s+(?:is|"
     rf"equals)\b))"
-    r"\s*(?:(?<=[\s$])(?:is|equals)\s+(?:(?:exactly|simply|just|therefore|thus|then|also )\s+)?"
+    rf"\s*(?:(?<=[\s$])(?:is|equals)\s+(?:(?:exactly|simply|just|{_SO}|then|also )\s+)?"
     r"(?:equal to\s+)?|=\s*)(?P<value>\S.*)",
     re.IGNORECASE,
 )
@@ -99,9 +104,10 @@ _FINDING = re.compile(
     r"subtracting|multiplying|dividing)(?:\s+\w+){0,3}\s+(?:gives|yields))\s+(?P<value>\S.*)",
     re.IGNORECASE,
 )
+_NOT = (DENY + NEITHER + EXCEPT + PERHAPS).west
 _SUPPOSE = (SUPPOSE + ASSUME).west
 _DOUBTED = re.compile(
-    r"\b(?:not|no|never|neither|nor|nothing|none|cannot|without|except|maybe|perhaps|possibly|"
+    rf"\b(?:{_NOT}|no|nothing|none|cannot|without|"
     r"probably|likely|might|may|could|would|should|can|guess\w*|think\w*|thought|believe\w*|"
     rf"belief|suppos\w*|assum\w*|{_SUPPOSE}|if|when|whether|until|either|or|else|between|at least|"
     r"at most|hardly|seem\w*|appear\w*|suggest\w*|what|which|who|how|why|step|intermediate|"

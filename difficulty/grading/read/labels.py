@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from difficulty.grading.normalize import Normal
 from difficulty.grading.read.options import Options, denied
-from difficulty.grading.words.joints import AND, OR, OR_PARTICLE, PERHAPS, THEREFORE
+from difficulty.grading.words.joints import AND, EXCEPT, OR, OR_PARTICLE, PERHAPS, THEREFORE
 
 _OPEN = (
     r"(?:(?-i:</?(?:b|strong|em|i|p|span|u|code|div|br)\s?/?>)|&nbsp;|"
@@ -55,13 +55,14 @@ _RANGE = re.compile(
     r"[)\]*]*[ \t]*(?:-|–|—|~|〜|から|to\b|through\b|thru\b|到|至|부터|에서)\s*[(\[*]*"
 )
 _FUNCTION_WORD = re.compile(
-    r"\s+(?:is|are|was|were|be|being|because|since|as|and|or|but|for|due|given|which|that|this|if|"
+    rf"\s+(?:{(OR + AND + EXCEPT).west}|is|are|was|were|be|being|because|since|as|but|for|"
+    r"due|given|which|that|this|if|"
     r"would|should|will|must|can|could|may|might|has|have|fits|by|from|in|on|at|with|without|"
     r"not|nor|"
     rf"rather|instead|however|than|then|{THEREFORE.west}|it|its|the|their|they|there|"
     r"we|i|you|"
     r"based|according|while|whereas|when|where|only|also|too|alone|matches|describes|final|seems|"
-    r"here|per|via|under|after|before|though|although|unless|except|over|makes|all|final|answer|"
+    r"here|per|via|under|after|before|though|although|unless|over|makes|all|final|answer|"
     r"explanation|reason|rationale|justification|shows|works|satisfies|gives|holds|looks|appears|"
     r"means|does|cannot|remains|explains|stands|survives|accounts|represents|best|these|those|he|"
     r"she|his|her|our|my|no|yes|both|until|assuming|"

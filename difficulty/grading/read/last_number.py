@@ -22,6 +22,7 @@ from difficulty.grading.read.together import (
     is_ordinal,
     joined,
 )
+from difficulty.grading.words.denials import NOT_NEAR_NUMBER
 from difficulty.grading.words.joints import IN_TOTAL, THEREFORE
 from difficulty.grading.words.markers import CONCLUDE, NAMED
 from difficulty.grading.words.phrases import NOT_STATED, REFUSAL
@@ -175,7 +176,7 @@ def _number_list(low: str) -> list[Declared]:
 
 def _without_denied(low: str, begin: int, numbers: list[Found]) -> list[Found]:
     """Drop the last numbers while they are denied: ``40 minutes, not 36``."""
-    while numbers and is_denied(low, begin, numbers[-1]):
+    while numbers and is_denied(low, begin, numbers[-1], NOT_NEAR_NUMBER):
         numbers = numbers[:-1]
     return numbers
 

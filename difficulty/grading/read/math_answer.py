@@ -10,11 +10,16 @@ from difficulty.grading.normalize import Normal, line_spans
 from difficulty.grading.read.declare import Site, sites_of
 from difficulty.grading.read.ending import (
     SEGMENT,
-    UNIT_AFTER,
     chain_in,
     contested,
     last_statement,
     segments,
+)
+from difficulty.grading.read.math_together import (
+    JOIN,
+    join_side_by_side,
+    joined_segments,
+    with_counter,
 )
 from difficulty.grading.read.number_tail import after_number
 from difficulty.grading.read.numbers import parse_number
@@ -27,8 +32,6 @@ from difficulty.grading.words.phrases import NOT_STATED, REFUSAL, TAKEN_BACK
 from difficulty.grading.words.units import counter_at_end, split_counter
 
 _SO = THEREFORE + IN_TOTAL
-_JOINT = "|".join(((OR + AND).west, (OR + AND).east))
-_JOIN = re.compile(rf"\s*(?:,\s*(?:{_JOINT})?|{_JOINT}|、)\s*")
 _LEAD = re.compile(
     rf"[\s*_`\"'“‘>|#:]*(?:(?:the|is|are|final|answer|simply|just|{_SO.west}|equal to|"
     r"approximately|about)\b[\s:*_]*)*",
@@ -70,13 +73,13 @@ _PROSE_WORD = re.compile(
 def read_math(reply: Normal, *, truncated: bool) -> Declared | None:
     """The declared answer in the common spelling; ``many`` marks a hedge; null if none."""
     plain = [item for site in sites_of(reply) if (item := _at_site(reply, site)) is not None]
-    plain = _join_side_by_side(reply.text, plain)
+    plain = join_side_by_side(reply.text, plain)
 
     def weaker(start: int) -> list[Declared]:
         found = [] if truncated else _conclusion(reply, start)
         return [item for item in found if not _is_unstated(reply.low, item)]
 
-    declared = settle(reply, _with_counter(plain), weaker, last_wins=True)
+    declared = settle(reply, with_counter(plain), weaker, last_wins=True)
     if declared is None:
         return None
     number = replace(declared, value=split_counter(declared.value)[0])
@@ -84,16 +87,6 @@ def read_math(reply: Normal, *, truncated: bool) -> Declared | None:
         return declared
     after = after_number(reply, number)
     return declared if after == number else after
-
-
-def _with_counter(items: list[Declared]) -> list[Declared]:
-    """A number written without its counter beside the same number with it: both are one answer."""
-    split = {item.value: split_counter(item.value) for item in items}
-    counted = {number: value for value, (number, counter) in split.items() if counter}
-    return [
-        replace(item, value=counted[item.value]) if item.value in counted else item
-        for item in items
-    ]
 
 
 def _is_unstated(low: str, item: Declared) -> bool:
@@ -137,17 +130,17 @@ def _within_line(text: str, site: Site) -> tuple[int, int]:
     begin = min(lead.end() if lead else site.value, max(site.end, site.value))
     first = SEGMENT.match(text, begin)
     if first:
-        return _segments(text, first)
+        return joined_segments(text, first)
     clause = _SENTENCE_END.search(text, begin, site.end)
     end = clause.start() if clause else site.end
     inside = list(segments(text, begin, end))
     if inside and not _is_plain(text[begin : inside[-1].start()]):
         start = inside[-1]
         for earlier in reversed(inside[:-1]):
-            if not _JOIN.fullmatch(text[earlier.end() : start.start()]):
+            if not JOIN.fullmatch(text[earlier.end() : start.start()]):
                 break
             start = earlier
-        return _segments(text, start)
+        return joined_segments(text, start)
     return _after_copula(text, begin, end)
 
 
@@ -165,50 +158,6 @@ def _after_copula(text: str, begin: int, end: int) -> tuple[int, int]:
     while begin < end and text[end - 1] in " *`.\"'":
         end -= 1
     return begin, end
-
-
-def _segments(text: str, first: re.Match[str]) -> tuple[int, int]:
-    """A math segment with those joined to it and a unit after it."""
-    end = first.end()
-    while True:
-        joint = _JOIN.match(text, end)
-        following = SEGMENT.match(text, joint.end()) if joint else None
-        if following is None or _is_restated(first.group(), following.group()):
-            break
-        end = following.end()
-    unit = UNIT_AFTER.match(text, end)
-    return first.start(), unit.end() if unit else end
-
-
-def _is_restated(first: str, second: str) -> bool:
-    r"""Whether a second segment is the same number: ``$\frac{3}{4}$, or $75\%$``."""
-    values = []
-    for segment in (first, second):
-        body = normalize_math(segment).strip()
-        value = parse_number(body.rstrip("% "))
-        values.append(value / 100 if value is not None and body.endswith("%") else value)
-    return values[0] is not None and values[0] == values[1]
-
-
-_TEXT_COMMAND = re.compile(r"\\text\s*\{\s*([^{}]*?)\s*\}")
-
-
-def _join_side_by_side(text: str, items: list[Declared]) -> list[Declared]:
-    r"""Boxes joined by *and* or a comma make one list: ``\boxed{3}`` and ``\boxed{-7}``."""
-    joined: list[Declared] = []
-    for item in items:
-        previous = joined[-1] if joined else None
-        if previous is not None and previous.how == item.how == "box" and item.start > previous.end:
-            between = text[previous.end : item.start].strip(" }$\n").removesuffix("\\boxed{")
-            between = _TEXT_COMMAND.sub(r"\1", between).strip(" $")
-            if re.fullmatch(rf"(?:,\s*)?(?:{_JOINT})|,", between) and previous.value != item.value:
-                value = f"{previous.value} , {item.value}"
-                joined[-1] = Declared(
-                    value, previous.start, item.end, item.rank, "box", closed=item.closed
-                )
-                continue
-        joined.append(item)
-    return joined
 
 
 _REMARK = re.compile(
@@ -274,7 +223,7 @@ def _is_mathematics(line: str, *, alone: bool) -> bool:
     if SEGMENT.fullmatch(line):
         return line.count("$") <= 2 or line.startswith("$$")
     first = SEGMENT.match(line)
-    if alone and first and _segments(line, first)[1] == len(line):
+    if alone and first and joined_segments(line, first)[1] == len(line):
         return True
     return (
         alone
@@ -338,23 +287,23 @@ def _concluding_sentence(reply: Normal, begin: int, end: int) -> list[Declared]:
         end = last.end()
     first = last
     for earlier in reversed(found[:-1]):
-        if not _JOIN.fullmatch(reply.text[earlier.end() : first.start()]):
+        if not JOIN.fullmatch(reply.text[earlier.end() : first.start()]):
             break
         first = earlier
     sentence = _sentence_begin(reply.text, begin, first.start())
     before = reply.text[sentence : first.start()]
-    if re.search(r"\d[^$]*\b(?:and|or)\s*\$$", last.group()):
+    if re.search(rf"\d[^$]*\b(?:{(OR + AND).west})\s*\$$", last.group()):
         return []
     if _BESIDE.search(before):
         return []
-    after = without_copula(reply.text[_segments(reply.text, first)[1] : end]).strip(" .*)")
+    after = without_copula(reply.text[joined_segments(reply.text, first)[1] : end]).strip(" .*)")
     if "n't" in before or NOT_NUMBER.search(before) or (after and len(after.split()) > 6):
         return []
     if DENIED_NUMBER.match(after):
         return []
     if not _CONCLUDING.search(before) and not (_THEREFORE.match(before) and not after):
         return []
-    return _declared(reply, *_segments(reply.text, first), "concluding sentence")
+    return _declared(reply, *joined_segments(reply.text, first), "concluding sentence")
 
 
 def _declared(reply: Normal, begin: int, end: int, how: str) -> list[Declared]:

@@ -22,13 +22,14 @@ from difficulty.grading.read.labels import read_labels
 from difficulty.grading.read.options import Mention, Options
 from difficulty.grading.read.settle import Declared, settle
 from difficulty.grading.read.tail import after_declared
+from difficulty.grading.words.answers import ANSWER
 from difficulty.grading.words.denials import REJECTED
 from difficulty.grading.words.markers import NAMED, ODD_ONE, WEAK
 from difficulty.grading.words.phrases import REFUSAL
 from difficulty.grading.words.units import COUNTER
 
 _SELECTS = re.compile(
-    r"選|该|該|正し|正解|choose|select|correct|answer|选|選|고르|선택|정답|are\b|です|である"
+    rf"選|该|該|正し|choose|select|correct|{ANSWER.west}|{ANSWER.east}|选|고르|선택|are\b|です|である"
 )
 
 
@@ -103,7 +104,7 @@ def _conclusions(reply: Normal, start: int, options: Options) -> list[Declared]:
 
 _LABEL_LINE = re.compile(r"\s*(?P<head>[^:\n]{2,60}):\s*(?=\S)")
 _REMARK = re.compile(r"\([^()\n]{1,40}\)")
-_REJECTED = re.compile(rf"{REJECTED}|\b(?:options?|choices?)\b|选项|選択肢")
+_REJECTED = re.compile(rf"{REJECTED}|誤|不|\b(?:options?|choices?)\b|选项|選択肢")
 
 
 def _labelled_line(reply: Normal, start: int, options: Options) -> list[Declared]:

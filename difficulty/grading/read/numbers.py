@@ -59,8 +59,9 @@ _WORD_NUMBER = re.compile(
     rf"(?<![a-z-])(?:(?:{MINUS.west}) )?(?:{_WORD})(?:(?:[ -]|,? and )(?:{_WORD}))*(?![a-z-])"
 )
 _PART_WORD = re.compile(rf"[ -](?:of an? )?({alternation(PARTS)})s?(?![a-z])")
+_KANJI = "".join((*DIGITS, *DIGIT_SCALES, EASTERN_SCALES))
 _KANJI_NUMBER = re.compile(
-    rf"(?<![\u4e00-\u9fff])(?!十分)([{''.join((*DIGITS, *DIGIT_SCALES))}{EASTERN_SCALES}]{{1,12}})"
+    rf"(?<![\d\u4e00-\u9fff])(?!十分)([{_KANJI}]{{1,12}})"
     rf"(?=です|で(?:ある|した)|と?な[るり]|{COUNTER}|[。.\s)}}\]*」]|$)"
 )
 _BOX_DIGITS = re.compile(

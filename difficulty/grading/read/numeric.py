@@ -19,7 +19,7 @@ from difficulty.grading.read.together import (
     is_ordinal,
     joined,
 )
-from difficulty.grading.words.denials import NEITHER, NOT_VALUE, UNKNOWN
+from difficulty.grading.words.denials import NEITHER, NOT_NUMBER, NOT_VALUE, UNKNOWN
 from difficulty.grading.words.markers import BEFORE_LABEL
 from difficulty.grading.words.phrases import TAKEN_BACK
 
@@ -95,7 +95,7 @@ def _at_site(reply: Normal, site: Site) -> Declared | None:
 
 def _declared(low: str, site: Site, numbers: list[Found], end: int) -> Declared | None:
     chosen, many = _choose(low, site, numbers, end)
-    if chosen is None or is_denied(low, site.value, chosen):
+    if chosen is None or is_denied(low, site.value, chosen, NOT_NUMBER):
         return None
     value = REFUSED if chosen.value is None else canonical(chosen.value)
     closed = site.closed or low[chosen.end : chosen.end + 1] in set('*)}]`"$')

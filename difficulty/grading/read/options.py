@@ -13,7 +13,7 @@ from difficulty.grading.normalize import is_circled_digit, plain
 from difficulty.grading.words.anchors import Anchored
 from difficulty.grading.words.answers import ANSWER
 from difficulty.grading.words.denials import ABSENT, DENIED, DENY, NEITHER, RULED_OUT
-from difficulty.grading.words.joints import AND, EXCEPT, OR
+from difficulty.grading.words.joints import AND, EXCEPT, OR, THEREFORE
 from difficulty.grading.words.languages import alternation, split
 from difficulty.schema import Choice
 
@@ -30,7 +30,7 @@ _NOT_BEFORE = re.compile(
 _NOT_AFTER = re.compile(
     r"[\"')*_\]]*[^\S\n]*+(?:(?:is|are|was|were|would be|seems|has been|have been|"
     r"(?:can|may|could|must|should|will|needs? to|has to|have to|had to)(?: \w+)? be)\s+"
-    r"(?:\w+ly\s+|therefore\s+|thus\s+|also\s+|very\s+|less\s+)?(?:not\b|n't|never\b|"
+    rf"(?:(?:\w+ly|{THEREFORE.west}|also|very|less)\s+)?(?:not\b|n't|never\b|"
     r"unlikely|ruled out|"
     r"excluded|incorrect|wrong|false|rejected|eliminated|out\b|less likely|implausible|impossible|"
     r"inappropriate|contraindicated|discarded|refuted|premature|unnecessary|inadequate|unsafe|"

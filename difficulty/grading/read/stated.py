@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from difficulty.grading.normalize import Normal
 from difficulty.grading.read.options import Mention, Options, begins_sentence
+from difficulty.grading.words.answers import ANSWER
 from difficulty.grading.words.doubts import SUPPOSE, SUPPOSED
 from difficulty.grading.words.joints import AND, OR, OR_PARTICLE, THEREFORE
 from difficulty.grading.words.phrases import REFUSAL, Phrases
@@ -64,7 +65,7 @@ _AFTER = re.compile(
     r"it is\b|best (?:explains|fits|accounts|describes)|"
     r"(?:が|を|は)(?:最も|第一選択|最適|適切(?!で(?:は)?な)|疑う|疑われ|考える|考えられ|該当す|"
     r"妥当で|"
-    r"優先|推奨され(?!な)|正解|答え|正しい|選択す|選ぶ(?!べきで(?:は)?な)|"
+    rf"優先|推奨され(?!な)|{ANSWER.east}|正しい|選択す|選ぶ(?!べきで(?:は)?な)|"
     r"行う(?:べき(?!で(?:は)?な))?|"
     r"投与す|開始す|施行す)|と(?:診断|考えられ|考える|判断|する)|"
     r"でよい|で良い|である(?:。|$)|です(?:。|$)|の可能性が(?:最も)?高|"

@@ -25,7 +25,7 @@ _SLASH = re.compile(
     r"[\s.。)\]}>*_\"'`」,]{0,8}+(?:</?\w+>)?(?:です|である|입니다|이다)?[。.]?\s*(?:/|→|⇒|"
     r"[-=]>)\s*"
 )
-_REJECTS = re.compile(rf"{REJECTED}|\bwhereas\b")
+_REJECTS = re.compile(rf"{REJECTED}|\bwhereas\b|誤|不|違")
 _GOOD = (
     r"(?:correct|right|true|good|valid|acceptable|possible|plausible|appropriate|suitable|likely|"
     r"fine|an? (?:correct |right |possible |valid )?(?:answer|option|possibility)|the answer)"

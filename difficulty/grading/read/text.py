@@ -8,9 +8,10 @@ from difficulty.grading.normalize import Normal, plain
 from difficulty.grading.read.declare import Site, sites_of
 from difficulty.grading.read.settle import Declared, settle
 from difficulty.grading.words.denials import NOT_VALUE
+from difficulty.grading.words.eastern import without_copula
 from difficulty.grading.words.joints import THEREFORE
 from difficulty.grading.words.markers import BEFORE_LABEL, CONCLUDE
-from difficulty.grading.words.phrases import REFUSAL
+from difficulty.grading.words.phrases import REFUSAL, TAKEN_BACK
 
 _CLAUSE_END = re.compile(
     r"\.(?=\s|$)|[。;]|(?:である|です|でしょう|だと考えられ|となります|입니다|"
@@ -61,11 +62,14 @@ _WA = re.compile(r"[^。、\n]{1,40}は([^。、\n]{1,60}?)(?:です|である|�
 def _whole(reply: Normal, start: int) -> list[Declared]:
     """A reply that is one short line, and nothing else."""
     body = reply.low[start:].strip()
-    if not body or "\n" in body or len(body) > 200 or body.endswith("?") or REFUSAL.search(body):
+    if not body or "\n" in body or len(body) > 200 or body.endswith("?"):
+        return []
+    if REFUSAL.search(body) or TAKEN_BACK.search(body):
         return []
     begin = reply.low.find(body, start)
     so = _SO.match(body)
-    body, begin = (body[so.end() :], begin + so.end()) if so else (body, begin)
+    if so:
+        body, begin = without_copula(body[so.end() :]), begin + so.end()
     lead = _IT_IS.match(body)
     if lead:
         body = re.split(r"[,;.](?:\s|$)|\s\(", body[lead.end() :])[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from difficulty.grading.read.numbers import Found
-from difficulty.grading.words.denials import DENIED_NUMBER, NOT_NUMBER
+from difficulty.grading.words.denials import DENIED_NUMBER
 from difficulty.grading.words.joints import AND, OR, OR_PARTICLE, PERHAPS
 from difficulty.grading.words.units import COUNTER, unit_of
 
@@ -74,11 +74,11 @@ def _is_restated(low: str, first: Found, second: Found) -> bool:
     return None not in names and names[0] != names[1]
 
 
-def is_denied(low: str, begin: int, item: Found) -> bool:
-    """Whether words right before a number, from ``begin`` on, or right after it deny it."""
+def is_denied(low: str, begin: int, item: Found, before: re.Pattern[str]) -> bool:
+    """Whether words ``before`` a number, from ``begin`` on, or right after it deny it."""
     if DENIED_NUMBER.match(low, item.end):
         return True
-    return NOT_NUMBER.search(low, max(begin, item.start - 40), item.start) is not None
+    return before.search(low, max(begin, item.start - 40), item.start) is not None
 
 
 def in_brackets(low: str, begin: int, position: int) -> bool:

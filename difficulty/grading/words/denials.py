@@ -8,14 +8,13 @@ from difficulty.grading.words.joints import EXCEPT
 from difficulty.grading.words.languages import Words
 
 DENY = Words(
-    english="not, never, no longer, isn't, wasn't, aren't, doesn't, cannot be, can't be, "
-    "rather than, instead of, unlike",
+    english="not, never, no longer, isn't, wasn't, aren't, doesn't, rather than, instead of",
     chinese="不是, 并非, 並非, 而非, 不选, 不選, 不应",
 )
 """Before what is denied."""
 
-NEITHER = Words(english="neither, nor")
-"""Likewise; in words or mathematics it may be the answer itself."""
+NEITHER = Words(english="neither, nor, unlike, cannot be, can't be")
+"""Likewise; an answer in words may begin so: ``cannot be determined``."""
 
 RULED_OUT = Words(
     english="rule out, rules out, ruled out, ruling out, exclud*, reject*, eliminat*, discard*",
@@ -51,10 +50,11 @@ NOT_BUT = (
 _DENIES = DENY + EXCEPT
 DENIED_NUMBER = re.compile(rf"\s*+[^\s,;、。]{{0,6}}?\s*(?:(?:{DENIED.west})\b|{DENIED.east})")
 """Right after a number, with what it counts between."""
-NOT_NUMBER = re.compile(
-    rf"(?:\b(?:{(_DENIES + NEITHER).west})|n't)(?: \w+)?\s*\Z|(?:{_DENIES.east})\s*\Z"
-)
+_BEFORE = rf"(?:\b(?:{(_DENIES + NEITHER).west})|n't|{_DENIES.east})"
+NOT_NUMBER = re.compile(rf"{_BEFORE}\s*\Z")
 """Right before a number."""
+NOT_NEAR_NUMBER = re.compile(rf"{_BEFORE}(?: \w+)?\s*\Z")
+"""Before a number that is declared by nothing else, with a word between."""
 NOT_VALUE = re.compile(
     r"\s*(?:(?:definitely|certainly|clearly|probably) )?"
     rf"(?:(?:{_DENIES.west}|n't)\b|(?:{_DENIES.east})(?=\W{{0,3}}\w))",
@@ -63,6 +63,6 @@ NOT_VALUE = re.compile(
 """Where an answer is declared: what follows is not the answer."""
 REJECTED = (
     rf"\b(?:{(DENY + NEITHER + RULED_OUT).west}|wrong|incorrect|false|distractors?)\b|n't\b|"
-    rf"誤|不|違|{RULED_OUT.east}"
+    rf"{RULED_OUT.east}"
 )
 """The sentence or line names options that are no answer."""

@@ -15,7 +15,7 @@ SUPPOSE = Words(
 ASSUME = Words(english="assume, assuming")
 """Likewise, but what follows after a comma is stated."""
 
-SUPPOSED = Words(japanese="であれば, ならば, の場合, すれば")
+SUPPOSED = Words(japanese="であれば, ならば, の場合, すれば", korean="라면, 다면")
 """After what is only supposed."""
 
 TAKE_BACK = Words(

@@ -14,6 +14,7 @@ from difficulty.grading.words.doubts import (
     GIVE_UP,
     REFUSE,
     SUPPOSE,
+    SUPPOSED,
     TAKE_BACK,
     TO_ANSWER,
     UNABLE,
@@ -87,7 +88,7 @@ NOT_STATED = Phrases(
         r"\byou (?:may|can|could|should|would) (?:write|put|type|enter)|"
         r"\bfollowing is (?:incorrect|wrong|false))[^.;!?\n]{0,100}$|"
         r"^\W*(?:wrong|incorrect|not)\s*:?[^.;!?\n]{0,40}$|(?:誤答|形式)の?例[^。\n]{0,40}$|"
-        rf"(?:{SUPPOSE.east})[^。\n,、]{{0,40}}$|\b(?:{ASSUME.west})\b[^.,;!?\n]{{0,100}}$"
+        rf"(?:{SUPPOSE.east})[,、]?(?:(?!{SUPPOSED.east})[^。\n,、]){{0,40}}$|\b(?:{ASSUME.west})\b[^.,;!?\n]{{0,100}}$"
     ),
     (
         *(SUPPOSE + ASSUME).gates, " that", "doubt", "disagree", "nobody", "no one",

@@ -33,18 +33,21 @@ MEASURES = (
 
 COUNTERS = (
     "個, コ, 箇, つ, 个, 개", "人, 名, 명, 인", "本", "枚, 张, 장", "冊, 册, 권", "匹, 마리",
-    "頭, 头, 마리", "羽, 只, 마리", "台, 대", "回, 次, 번, 회", "点, 점", "倍, 배", "問, 题, 문제",
-    "段", "階, 层, 층", "杯, 잔", "軒", "箱, 상자", "袋", "組, 组, 조", "通り, 种, 가지",
+    "頭, 头, 마리", "羽, 只, 마리", "台, 대", "回, 次, 회", "点, 점", "倍, 배", "問, 题, 문제",
+    "段", "階, 层, 층", "杯, 잔", "軒", "箱, 상자", "袋", "組, 组", "通り, 种, 가지",
     "種, 種類, 种, 가지", "ページ, 页, 쪽",
 )  # fmt: skip
 """What is counted, likewise. Another counter is another thing: 26人 is not 26個."""
 
-_MEASURED = {word.lower(): unit for unit in map(split, MEASURES) for word in unit}
-_NAMES: dict[str, frozenset[str]] = {}
-for _line in (*MEASURES, *COUNTERS):
-    for _word in split(_line.lower()):
-        _NAMES[_word] = _NAMES.get(_word, frozenset()) | {split(_line)[0]}
-EASTERN = tuple(sorted((word for word in _NAMES if word[-1] > "\u3000"), key=len, reverse=True))
+_MEASURED = {word.lower(): line[0] for line in map(split, MEASURES) for word in line}
+_LINES = [split(line) for line in (*MEASURES, *COUNTERS)]
+_NAMES = {
+    word.lower(): frozenset(line[0] for line in _LINES if word in line)
+    for words in _LINES
+    for word in words
+}
+"""Word -> the first word of each line that has it."""
+EASTERN = tuple(sorted((word for word in _NAMES if not word.isascii()), key=len, reverse=True))
 """Units and counters that stand right after a number, the longest first."""
 COUNTER = alternation(EASTERN)
 DEGREE = alternation(word for word in EASTERN if "degree" in _NAMES[word])
@@ -113,8 +116,7 @@ def is_quantity(text: str) -> bool:
 
 def unit_of(word: str) -> str | None:
     """The unit of measure that a word names, in one spelling; null if it names none."""
-    unit = _MEASURED.get(word.lower())
-    return unit[0] if unit else None
+    return _MEASURED.get(word.lower())
 
 
 def same_unit(gold: str, answer: str) -> bool:
