@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from difficulty.workers.progress import Progress, Standstill
@@ -38,24 +36,22 @@ class UnderWay:
         self.deadline_s = deadline_s
         self.calls: dict[int, _Call] = {}
 
-    @contextlib.contextmanager
-    def call(self, number: int, deadline: asyncio.Timeout) -> Iterator[None]:
-        """Note a call, and have its deadline expire in time."""
+    def begin(self, number: int, deadline: asyncio.Timeout) -> None:
+        """A call begins: have its deadline, which has been entered, expire in time."""
         now = time.monotonic()
         self.calls[number] = _Call(now, now + self.deadline_s, deadline)
-        self._tell()
-        try:
-            yield
-        finally:
-            del self.calls[number]
-            self._tell()
+        if len(self.calls) == 1:
+            self.progress.begin(number, now)
 
-    def _tell(self) -> None:
-        number = next(iter(self.calls), None)
-        if number is None:
+    def end(self, number: int) -> None:
+        """A call has ended, in whatever way."""
+        oldest = next(iter(self.calls))
+        del self.calls[number]
+        if not self.calls:
             self.progress.end()
-        else:
-            self.progress.begin(number, self.calls[number].since)
+        elif number == oldest:
+            oldest = next(iter(self.calls))
+            self.progress.begin(oldest, self.calls[oldest].since)
 
     async def watch(self) -> None:
         """End calls that are over their deadline, for ever."""

@@ -122,8 +122,11 @@ class _Judge:
         with self._faults() as found:
             try:
                 async with deadline:
-                    with under_way.call(number, deadline):
+                    under_way.begin(number, deadline)
+                    try:
                         result = await function.call(**arguments(function, request, self.setup))
+                    finally:
+                        under_way.end(number)
             except TimeoutError as error:
                 if not deadline.expired():
                     raise

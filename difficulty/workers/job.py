@@ -35,7 +35,7 @@ class Job(Generic[Task, Answer]):
         self.ask()
 
     def ask(self) -> None:
-        """Prepare the request for the tasks that are not done; they begin anew."""
+        """Ask for the tasks that are not done; they begin anew."""
         if self.answers:
             self.asked = [each for each in self.asked if not self._is_done(each[0])]
         calls = self.work.num_calls
@@ -43,7 +43,14 @@ class Job(Generic[Task, Answer]):
         """Of the calls that the worker is to make."""
         for place in self.answers.keys() & set(self.places):
             del self.answers[place]
-        self.request = self.work.write([task for _, task in self.asked])
+        self.request: bytes | None = None
+        """What asks for them, once it is prepared."""
+
+    def prepare(self) -> bytes:
+        """The request for the tasks that are asked for."""
+        if self.request is None:
+            self.request = self.work.write([task for _, task in self.asked])
+        return self.request
 
     def _is_done(self, nth: int) -> bool:
         calls = self.work.num_calls
@@ -122,9 +129,14 @@ class Stream(Generic[Task, Answer]):
                 self.finished[job.index] = job
             else:
                 self.prepared.append(job)
+                if self.work.at_once == 1:
+                    job.prepare()
 
-    def next_job(self) -> Job[Task, Answer] | None:
-        """A job for a worker; null if there is none."""
+    def next_jobs(self, number: int) -> list[Job[Task, Answer]]:
+        """Up to so many jobs for a worker."""
+        return list(itertools.islice(iter(self._next_job, None), number))
+
+    def _next_job(self) -> Job[Task, Answer] | None:
         if not self.num_waiting:
             self.read_ahead(1)
         for jobs in (self.alone, self.again, self.prepared):

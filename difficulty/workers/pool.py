@@ -116,8 +116,8 @@ class Pool(Generic[Task, Answer]):
     def _hand_out(self, stream: Stream[Task, Answer]) -> None:
         """Give jobs to the workers that have room, and start workers while there are more jobs."""
         for slot in self._slots:
-            while slot.has_room(alone=bool(stream.alone)) and (job := stream.next_job()):
-                slot.give(job)
+            if jobs := stream.next_jobs(slot.room(alone=bool(stream.alone))):
+                slot.give(jobs)
         starting = sum(slot.ready is None for slot in self._slots)
         while self._may_start() and stream.has_jobs(starting + 1):
             self._slots.append(Slot(self._work))

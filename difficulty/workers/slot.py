@@ -49,23 +49,28 @@ class Slot(Generic[Task, Answer]):
         """Whether the worker has a job or still starts."""
         return self.ready is None or bool(self.jobs)
 
-    def has_room(self, *, alone: bool) -> bool:
-        """Whether the worker may be given a job now.
+    def room(self, *, alone: bool) -> int:
+        """How many jobs the worker may be given now.
 
         Args:
-            alone: the job must be the only one.
+            alone: the next one must be the only one.
         """
-        if self.ready is None or not self.jobs:
-            return self.ready is not None
-        first = next(iter(self.jobs.values()))
-        return self.together and not (alone or first.alone) and len(self.jobs) < self.work.at_once
+        if self.ready is None:
+            return 0
+        if not self.together or alone or any(job.alone for job in self.jobs.values()):
+            return 0 if self.jobs else 1
+        return self.work.at_once - len(self.jobs)
 
-    def give(self, job: Job[Task, Answer]) -> None:
-        """Send a job; a worker that is gone is noticed when it is read."""
-        self.jobs[self.num_calls] = job
-        self.num_calls += len(job.places)
+    def give(self, jobs: list[Job[Task, Answer]]) -> None:
+        """Send jobs; a worker that is gone is noticed when it is read."""
+        for job in jobs:
+            self.jobs[self.num_calls] = job
+            self.num_calls += len(job.places)
         self.heard = self.given = time.monotonic()
-        self.worker.send_bytes(job.request)
+        if len(jobs) == 1:
+            self.worker.send_bytes(jobs[0].prepare())
+        else:
+            self.worker.send_bytes(self.work.write([task for job in jobs for _, task in job.asked]))
 
     def forgive(self, seconds: float) -> None:
         """Time in which the machine stood still does not count against the worker."""

@@ -71,7 +71,7 @@ def overdue(monkeypatch):
     monkeypatch.setattr(slot, "LOOK_AGAIN_S", 0)
     place = Slot(still_work())
     place.ready = Ready()
-    place.give(job_of("a", "b", "c"))
+    place.give([job_of("a", "b", "c")])
     place.worker.progress.begin(1, time.monotonic() - 2)
     return place
 
