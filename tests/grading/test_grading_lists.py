@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from difficulty.grading.words import answers, denials, doubts, joints, numerals, units
-from difficulty.grading.words.languages import Words, split
+from difficulty.grading.words.word_lists import Words, split
 from tests.grading.test_grading import outcome
 
 GOLDS = {"choice": "B", "multi": "A,C", "numeric": "6", "math": "6", "text": "Paris"}

@@ -21,7 +21,6 @@ from difficulty.grading.words.answers import ANSWER
 from difficulty.grading.words.denials import REJECTED
 from difficulty.grading.words.doubts import ASSUME, SUPPOSE, SUPPOSED
 from difficulty.grading.words.joints import AND, OR
-from difficulty.grading.words.languages import alternation, split
 from difficulty.grading.words.leads import (
     CONCLUDING,
     NOT_CHOSEN,
@@ -34,6 +33,7 @@ from difficulty.grading.words.leads import (
 from difficulty.grading.words.markers import CONCLUDE, ODD_ONE, WEAK
 from difficulty.grading.words.phrases import REFUSAL, UNASSERTED
 from difficulty.grading.words.predicates import LabelChars, predicates
+from difficulty.grading.words.word_lists import alternation, split
 
 
 def conclusions(reply: Normal, start: int, options: Options) -> list[Declared]:

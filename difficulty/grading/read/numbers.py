@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from difficulty.grading.normalize import is_circled_digit
-from difficulty.grading.words.languages import alternation
 from difficulty.grading.words.numerals import (
     DIGIT_SCALES,
     DIGITS,
@@ -22,6 +21,7 @@ from difficulty.grading.words.numerals import (
     TENS,
 )
 from difficulty.grading.words.units import COUNTER
+from difficulty.grading.words.word_lists import alternation
 
 MAX_DIGITS = 400
 """A longer number is refused: no answer of an exam has as many digits."""

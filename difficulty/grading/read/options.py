@@ -14,7 +14,7 @@ from difficulty.grading.words.anchors import Anchored
 from difficulty.grading.words.answers import ANSWER
 from difficulty.grading.words.denials import ABSENT, DENIED, DENY, NEITHER, RULED_OUT
 from difficulty.grading.words.joints import AND, EXCEPT, OR, THEREFORE
-from difficulty.grading.words.languages import alternation, split
+from difficulty.grading.words.word_lists import alternation, split
 from difficulty.schema import Choice
 
 MAX_MENTIONS = 1000

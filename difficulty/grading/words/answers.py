@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from difficulty.grading.words.languages import Words, alternation, split
+from difficulty.grading.words.word_lists import Words, alternation, split
 
 ANSWER = Words(
     english="answer, ans",

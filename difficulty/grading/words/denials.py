@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from difficulty.grading.words.joints import EXCEPT
-from difficulty.grading.words.languages import Words
+from difficulty.grading.words.word_lists import Words
 
 DENY = Words(
     english="not, never, no longer, isn't, wasn't, aren't, doesn't, rather than, instead of",

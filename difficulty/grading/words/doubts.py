@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from difficulty.grading.words.languages import Words
+from difficulty.grading.words.word_lists import Words
 
 SUPPOSE = Words(
     english="suppose, supposing, imagine, pretend, what if, unless",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from difficulty.grading.words.languages import Words
+from difficulty.grading.words.word_lists import Words
 
 THEREFORE = Words(
     english="so, therefore, thus, hence, consequently, accordingly, in conclusion, conclusion, "

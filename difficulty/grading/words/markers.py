@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from difficulty.grading.words.anchors import Anchored, Gated
 from difficulty.grading.words.answers import ANSWER, IS
 from difficulty.grading.words.joints import THEREFORE
-from difficulty.grading.words.languages import alternation, split
+from difficulty.grading.words.word_lists import alternation, split
 
 FINAL, MARK, CONCLUDE, WEAK, NAMED = 4, 3, 2, 1, 0
 """How plainly an answer is declared, from "final answer" down to an option's words alone."""

@@ -7,8 +7,8 @@ import re
 from difficulty.grading.words.anchors import Anchored
 from difficulty.grading.words.answers import ANSWER, FINAL_WORD
 from difficulty.grading.words.joints import THEREFORE
-from difficulty.grading.words.languages import alternation, split
 from difficulty.grading.words.markers import BEFORE_LABEL, MARK, ODD_ONE, Marker
+from difficulty.grading.words.word_lists import alternation, split
 
 _TO_WHAT = r"[^。\n、,]{0,24}?(?:のは|ものは|選択肢は|(?:組合せ|組み合わせ)は)"
 _TO_LABEL = r"[^。\n、,]{0,24}?[は:](?=[\s*(「『]{0,4}[a-z0-9①-⑨ア-オ](?![a-z0-9]))"

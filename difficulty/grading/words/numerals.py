@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from difficulty.grading.words.languages import Words
+from difficulty.grading.words.word_lists import Words
 
 ONES = {
     word: value

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from difficulty.grading.words.answers import ANSWER
 from difficulty.grading.words.joints import AND, THEREFORE
-from difficulty.grading.words.languages import alternation, split
+from difficulty.grading.words.word_lists import alternation, split
 
 _LIST_JOIN = rf"[)\]*]{{0,3}}+\s{{0,2}}+(?:[,、・·/&]|{AND.east})?+\s{{0,2}}+[(\[*]{{0,3}}+"
 _LAST_JOIN = rf"[)\]*]{{0,3}}+\s{{0,2}}+(?:,?\s?(?:{AND.west})\s|&)\s{{0,2}}+[(\[*]{{0,3}}+"

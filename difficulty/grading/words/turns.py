@@ -10,7 +10,7 @@ import re
 from difficulty.grading.words.answers import ANSWER_IS
 from difficulty.grading.words.doubts import GIVE_UP, TAKE_BACK
 from difficulty.grading.words.joints import AND, IN_TOTAL, OR, PERHAPS, THEREFORE
-from difficulty.grading.words.languages import alternation, split
+from difficulty.grading.words.word_lists import alternation, split
 
 _JA, _ZH, _KO = (
     alternation(split(words)) for words in (TAKE_BACK.japanese, TAKE_BACK.chinese, TAKE_BACK.korean)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from difficulty.grading.words.languages import alternation, split
 from difficulty.grading.words.numerals import EASTERN_SCALES
+from difficulty.grading.words.word_lists import alternation, split
 
 MEASURES = (
     "m, meter, meters, metre, metres, メートル, 米, 미터",
