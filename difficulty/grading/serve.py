@@ -1,8 +1,8 @@
 """The child's side of grading in a process of its own: what a ``GradingProcess`` runs.
 
-It has a limit on processor time of its own, so that it is not left behind hung if its parent is
-killed: a comparison may keep every other thread from running. That time stands still with the
-process, where a scheduler suspends a job.
+It ignores SIGINT (its parent handles it) and has a limit on processor time of its own, so that it
+is not left behind hung if its parent is killed: a comparison may keep every other thread from
+running. That time stands still with the process, where a scheduler suspends a job.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ def serve(connection: Connection, progress: Progress, deadline_s: float) -> None
     A request is a list of pairs, answered by lists of as many Grades in all, each with the number
     of its first pair since the start, or a (gold, answer) pair of strings, answered by one Verdict.
     """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     seconds, first = math.ceil(deadline_s) + GRACE_S, 0
     connection.send(READY)
     while True:

@@ -39,6 +39,8 @@ Request = dict[str, Any]
 class RewardPool(Pool[Request, Part]):
     """Worker processes with the user's functions; a context manager, so that none is left behind.
 
+    ``load`` gives what each function is (part, style, is_async, note), or raises SettingsError.
+
     Args:
         setup: which functions, and what they get.
         concurrency: calls at a time; null: one a core, or 32 if all functions are async.

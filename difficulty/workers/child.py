@@ -1,6 +1,7 @@
 """The child's side of every worker: what keeps it within bounds, whatever it runs.
 
-It ends with its parent, even in the midst of a call, leaves Ctrl-C to it, and has a memory limit.
+It ends with its parent, even in the midst of a call, and has a memory limit. Ctrl-C does not reach
+it: it leads a process group of its own.
 """
 
 from __future__ import annotations
@@ -14,14 +15,12 @@ import time
 from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import FrameType
 
 from difficulty.workers.progress import Progress
 
 
 def run(target: str, descriptor: str, memory: str, memory_bytes: str, *numbers: str) -> None:
     """Call what the parent named, until it closes the socket."""
-    signal.signal(signal.SIGINT, _ignore)
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     connection, progress = Connection(int(descriptor)), Progress(int(memory))
     os.close(int(memory))
@@ -31,10 +30,6 @@ def run(target: str, descriptor: str, memory: str, memory_bytes: str, *numbers: 
     _limit_memory(int(memory_bytes))
     with contextlib.suppress(EOFError, OSError):
         function(connection, progress, *map(float, numbers))
-
-
-def _ignore(_: int, __: FrameType | None) -> None:
-    """A handler, since ``SIG_IGN`` would be inherited by what a worker starts."""
 
 
 def _end_with_parent(parent: int) -> None:

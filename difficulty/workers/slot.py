@@ -130,7 +130,7 @@ class Slot(Generic[Task, Answer]):
                 message = self.work.read(self.worker.connection.recv_bytes(self.work.message_bytes))
                 self.heard = time.monotonic()
                 if isinstance(message, Ready):
-                    self.ready = message
+                    self.ready = self.ready or message
                 else:
                     self._take(message.first, message.answers, left)
                 if not self.worker.has_message():
