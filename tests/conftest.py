@@ -34,6 +34,7 @@ settings.register_profile("difficulty", deadline=None)
 settings.load_profile("difficulty")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
     """A file is one worker's, so that its fixtures are made once; engines are never two at a time.
 
