@@ -27,7 +27,7 @@ demo: model ## profile the committed sample set with a small real model
 	$(PY) -m pipelines profile demo
 
 test: model ## run the whole test suite
-	$(PY) -m pytest -n 2 --dist loadgroup
+	$(PY) -m tests
 
 test-trainers: model ## run the trainers' own loaders and reward calls on our exports (minutes, gigabytes)
 	$(PY) -m bench.trainers

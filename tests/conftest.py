@@ -34,19 +34,6 @@ settings.register_profile("difficulty", deadline=None)
 settings.load_profile("difficulty")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items):
-    """A file is one worker's, so that its fixtures are made once; engines are never two at a time.
-
-    They come first: they take longest, and the other worker has the rest meanwhile.
-    """
-    slow = {"engine", "ray"}
-    for item in items:
-        with_engine = slow & {mark.name for mark in item.iter_markers()}
-        item.add_marker(pytest.mark.xdist_group("engine" if with_engine else item.path.name))
-    items.sort(key=lambda item: not slow & {mark.name for mark in item.iter_markers()})
-
-
 class QuietLive(Live):
     """Keeps what was said instead of printing it."""
 
