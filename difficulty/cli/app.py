@@ -54,8 +54,8 @@ ENGINES = only(
 )  # fmt: skip
 CALLS = only(ServerSpec, "reward_concurrency")
 SOURCE = only(
-    SourceSpec, "columns", "gold_index", "ignore_columns", "split", "limit", "shard",
-    "system_prompt",
+    SourceSpec, "columns", "gold_index", "ignore_columns", "encoding", "no_header", "split",
+    "limit", "shard", "system_prompt",
 )  # fmt: skip
 
 app = typer.Typer(

@@ -25,7 +25,7 @@ from difficulty.settings.run import (
     settings_through,
 )
 from difficulty.settings.stated import stating
-from difficulty.sources.dataset import Dataset, find_dataset
+from difficulty.sources.dataset import Dataset, dataset_of
 from difficulty.store import RunFolder
 from difficulty.trainers.find import find_exporter, require_one_turn
 
@@ -38,8 +38,8 @@ def find_run_dataset(run: RunFolder, dataset: str, changes: Changes) -> Dataset:
     """
     old = SourceSpec(dataset=dataset, sha256="")
     if run.spec_file.exists():
-        old = store.load_spec(run).source
-    return find_dataset(dataset, split=changes.source.over(old).split)
+        old = dataclasses.replace(store.load_spec(run).source, dataset=dataset)
+    return dataset_of(changes.source.over(old))
 
 
 def plan_run(run: RunFolder, dataset: str, found: Dataset, model: str, changes: Changes) -> RunSpec:

@@ -21,6 +21,33 @@ def parse_shard(text: str) -> tuple[int, int]:
     raise SettingsError(f"shard cannot be read: {text!r}. Write I/N with I from 1 to N, as in 2/8")
 
 
+def check_gold_index(base: int) -> None:
+    """Refuse what no index counts from.
+
+    Raises:
+        SettingsError: neither 0 nor 1.
+    """
+    if base not in (0, 1):
+        raise SettingsError(
+            f"gold index is neither 0 nor 1: {base}. Use --gold-index 0 where the first option's "
+            "gold is 0, else --gold-index 1"
+        )
+
+
+def check_encoding(name: str) -> None:
+    """Refuse an encoding that does not exist, or that is none of text.
+
+    Raises:
+        SettingsError: Python knows no such encoding of text.
+    """
+    try:
+        "a".encode(name)
+    except (LookupError, UnicodeError) as error:
+        raise SettingsError(
+            f"unknown encoding: {name!r}. Name one of text, as utf-8, cp932 or latin-1"
+        ) from error
+
+
 @dataclass(frozen=True, kw_only=True)
 class SourceSpec:
     """Which questions, read how."""
@@ -32,8 +59,8 @@ class SourceSpec:
     columns: Annotated[
         tuple[str, ...],
         Setting(
-            "Name a column, as answer=KEY; repeat. Roles: prompt, choices, answer, kind, "
-            "tolerance, aliases, system_prompt, source.",
+            "Name a column, as answer=KEY, or those of the options, as choices=A,B,C,D; repeat. "
+            "Roles: prompt, choices, answer, kind, tolerance, aliases, system_prompt, source.",
             option="--column",
             metavar="ROLE=COLUMN",
         ),
@@ -46,10 +73,7 @@ class SourceSpec:
             "What whole-number golds beside options count from.",
             metavar="0|1",
             unset="what the column shows",
-            label="gold index",
-            least=0,
-            most=1,
-            advice="Use --gold-index 0 where the first option's gold is 0, else --gold-index 1",
+            check=check_gold_index,
         ),
     ] = None
     ignore_columns: Annotated[
@@ -59,6 +83,19 @@ class SourceSpec:
             option="--ignore-column",
             metavar="COLUMN",
         ),
+    ] = None
+    encoding: Annotated[
+        str | None,
+        Setting(
+            "Encoding of a text file, as cp932 or latin-1.",
+            metavar="NAME",
+            unset="UTF-8, or what its first bytes say",
+            check=check_encoding,
+        ),
+    ] = None
+    no_header: Annotated[
+        bool | None,
+        Setting("The first line of a CSV file is a row; its columns are called 1, 2, and so on."),
     ] = None
     limit: Annotated[
         int | None, Setting("Read only the first so many rows; may grow.", least=1)

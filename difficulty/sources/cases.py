@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from difficulty.errors import InputError
-from difficulty.sources.dataset import read_jsonl
+from difficulty.sources.formats import read_jsonl
 
 
 def read_cases(path: Path) -> Iterator[dict[str, Any]]:

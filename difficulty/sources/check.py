@@ -14,9 +14,10 @@ from difficulty.schema import Kind, Question
 from difficulty.settings.setting import check_section
 from difficulty.settings.source import SourceSpec
 from difficulty.sources.columns import ColumnMap
-from difficulty.sources.dataset import RawRow, find_dataset
-from difficulty.sources.families import columns_of_family
+from difficulty.sources.dataset import dataset_of
+from difficulty.sources.formats import RawRow
 from difficulty.sources.load import PEEK_ROWS, columns_of, gold_key, read_all
+from difficulty.sources.misreadings import used_columns
 
 ROWS_SHOWN = 20
 
@@ -76,7 +77,7 @@ def check_dataset(source: SourceSpec, *, template: str) -> CheckedSet:
         InputError: the dataset is missing or empty, or a needed column is not there.
     """
     check_section(source)
-    found = find_dataset(source.dataset, split=source.split)
+    found = dataset_of(source)
     reasons: Counter[str] = Counter()
     aside: list[RowSetAside] = []
     example: Question | None = None
@@ -160,7 +161,7 @@ def _two_are_equal(question: Question) -> bool:
 
 
 def _example(question: Question, columns: ColumnMap, template: str) -> FirstQuestion:
-    used = columns_of_family(columns.family).union(columns.columns.values())
+    used = used_columns(columns)
     return FirstQuestion(
         messages=prompts.messages(question, template=template),
         kind=question.kind,

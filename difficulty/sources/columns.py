@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import string
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +35,8 @@ class ColumnMap:
 
     columns: dict[str, str]
     """Role -> column, for the roles that the set has."""
+    choice_columns: tuple[str, ...] = ()
+    """Columns of one option each, in the order of the options; then no column has them all."""
     family: str | None = None
     """The public family whose rows are rearranged first, if the set is of one."""
     ignored: frozenset[str] = frozenset()
@@ -47,6 +50,8 @@ class ColumnMap:
 
     def value(self, row: Row, role: str) -> Any:
         """What a row holds for ``role``, or None."""
+        if role == "choices" and self.choice_columns:
+            return _options_of(row, self.choice_columns)
         column = self.columns.get(role)
         return None if column is None else row.get(column)
 
@@ -68,6 +73,7 @@ def find_columns(present: Iterable[str], overrides: Iterable[str] = ()) -> Colum
     """
     present = list(present)
     columns = _by_name(present)
+    choice_columns: tuple[str, ...] = ()
     for override in overrides:
         name, _, column = override.partition("=")
         role = next((role for role, names in NAMES.items() if name in (role, *names)), name)
@@ -76,19 +82,43 @@ def find_columns(present: Iterable[str], overrides: Iterable[str] = ()) -> Colum
                 f"column option cannot be read: {override!r}. Write ROLE=COLUMN with a role of "
                 f"{', '.join(NAMES)}"
             )
-        if column not in present:
+        if role == "choices" and column not in present and "," in column:
+            choice_columns = tuple(part.strip() for part in column.split(","))
+            columns.pop("choices", None)
+        elif column not in present:
             raise InputError(
                 f"no column {column!r} for the {role}: found {_listed(present)}. "
                 f"Name another with --column {role}=COLUMN"
             )
-        columns[role] = column
+        else:
+            columns[role] = column
+    _require_there(choice_columns, present)
     for role in REQUIRED:
         if role not in columns:
             raise InputError(
                 f"no column for the {role}: found {_listed(present)}, expected one of "
                 f"{', '.join(NAMES[role])}. Name it with --column {role}=COLUMN"
             )
-    return ColumnMap(columns=columns)
+    return ColumnMap(columns=columns, choice_columns=choice_columns)
+
+
+def _require_there(choice_columns: tuple[str, ...], present: list[str]) -> None:
+    missing = [name for name in choice_columns if name not in present]
+    if missing:
+        raise InputError(
+            f"no column {missing[0]!r} for an option: found {_listed(present)}. "
+            "Name the columns of the options with --column choices=A,B,C,D"
+        )
+
+
+def _options_of(row: Row, names: tuple[str, ...]) -> dict[str, Any] | None:
+    """Label -> text of the options in columns of their own; those left empty are no options."""
+    filled = {
+        label: str(row[name])
+        for label, name in zip(string.ascii_uppercase, names, strict=False)
+        if row.get(name) not in (None, "")
+    }
+    return filled or None
 
 
 def with_late_columns(found: ColumnMap, row: Iterable[str]) -> ColumnMap:

@@ -10,7 +10,7 @@ import numpy as np
 
 from difficulty.collapse import Counts
 from difficulty.errors import InputError
-from difficulty.sources.dataset import READERS
+from difficulty.sources.formats import AS_WRITTEN, READERS
 
 KEYS, SUM = ("num_samples", "num_correct", "source"), "num_questions"
 BATCH = 1 << 17
@@ -101,7 +101,7 @@ def _sums(table: Any, keys: list[str]) -> Any:
 
 
 def _row_by_row(path: Path) -> Counts:
-    found = list(READERS[path.suffix](path))
+    found = list(READERS[path.suffix](path, AS_WRITTEN))
     broken = next((row for row in found if row.problem), None)
     if broken is not None:
         raise InputError(f"{path}, row {broken.number}: {broken.problem}. Correct it")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from difficulty.errors import InputError
 from difficulty.settings.run import FewShotTurn
-from difficulty.sources.dataset import read_jsonl
+from difficulty.sources.formats import read_jsonl
 
 
 def read_few_shot(path: Path) -> tuple[FewShotTurn, ...]:

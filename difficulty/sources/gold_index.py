@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from difficulty.errors import InputError
 from difficulty.schema import Choice
-from difficulty.sources.dataset import RowProblem
+from difficulty.sources.formats import RowProblem
 from difficulty.sources.misreadings import in_rows
 
 

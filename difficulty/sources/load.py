@@ -20,8 +20,9 @@ from difficulty.schema import Question, SetAside
 from difficulty.settings.run import RunSpec, SourceSpec, settings_through
 from difficulty.settings.source import parse_shard
 from difficulty.sources.columns import ColumnMap, Row, find_columns, with_late_columns
-from difficulty.sources.dataset import Dataset, RawRow, RowProblem, find_dataset
+from difficulty.sources.dataset import Dataset, dataset_of
 from difficulty.sources.families import family_of, rearrange
+from difficulty.sources.formats import RawRow, RowProblem
 from difficulty.sources.gold_index import IndexGold, settle_gold_index
 from difficulty.sources.misreadings import refuse_misreadings, unread_options, unread_passages
 from difficulty.sources.questions import read_index_gold, read_question
@@ -57,7 +58,7 @@ def load_questions(
         InputError: the dataset is missing or empty, a needed column is not there, or no row of it
             is a usable question.
     """
-    dataset = find_dataset(spec.source.dataset, split=spec.source.split)
+    dataset = dataset_of(spec.source)
     if dataset.sha256 != spec.source.sha256:
         raise InputError(
             f"dataset {spec.source.dataset} has changed since this run was made. "

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from difficulty.errors import InputError
 from difficulty.sources.columns import ColumnMap, Row
-from difficulty.sources.dataset import RowProblem
 from difficulty.sources.families import columns_of_family
+from difficulty.sources.formats import RowProblem
 
 PASSAGE_SHARE = 0.1
 """Of the first rows. With fewer, the rows that have a passage are set aside, the rest is read."""
@@ -91,7 +91,7 @@ def unread_options(row: Row, columns: ColumnMap) -> list[str]:
     """Filled columns of a row without options that look like options and are not read."""
     if columns.value(row, "choices") not in (None, "", [], {}):
         return []
-    found = _suspects(tuple(row), _used(columns))
+    found = _suspects(tuple(row), used_columns(columns))
     groups = [
         (least, [name for name in group if _filled(row[name])]) for least, group in found.groups
     ]
@@ -101,13 +101,15 @@ def unread_options(row: Row, columns: ColumnMap) -> list[str]:
 
 def unread_passages(row: Row, columns: ColumnMap) -> list[str]:
     """Columns that look like a passage and hold a text that is not in the prompt already."""
-    names = _suspects(tuple(row), _used(columns)).passages
+    names = _suspects(tuple(row), used_columns(columns)).passages
     asked = _words(columns.value(row, "prompt")) if names else ""
     return [name for name in names if _adds(row[name], asked, any_length=_key(name) in _INPUT)]
 
 
-def _used(columns: ColumnMap) -> frozenset[str]:
-    return columns_of_family(columns.family).union(columns.columns.values())
+def used_columns(columns: ColumnMap) -> frozenset[str]:
+    """The columns that some role, an option or the family reads."""
+    used = columns_of_family(columns.family).union(columns.columns.values())
+    return used.union(columns.choice_columns)
 
 
 def _filled(value: Any) -> bool:
@@ -174,14 +176,21 @@ def _refuse_unread_options(found: Sequence[list[str]]) -> None:
     names = list(dict.fromkeys(" ".join(name.splitlines()) for row in found for name in row))
     if not names:
         return
-    whole = [name for name in names if _key(name) in _ALL_OPTIONS]
     raise InputError(
         f"columns look like options and are not read: found {', '.join(names)}, filled in "
         f"{sum(map(bool, found)):,} of the first {in_rows(len(found))}. "
-        + (f"Read one with --column choices={whole[0]}" if whole else
-           "Put the options into one column and name it with --column choices=COLUMN")
-        + f", or say that they are not needed: {_ignore(names)}"
-    )  # fmt: skip
+        f"{_how_to_read(names)}, or say that they are not needed: {_ignore(names)}"
+    )
+
+
+def _how_to_read(names: list[str]) -> str:
+    """What makes options of such columns; wrong ones alone lack the right one beside them."""
+    whole = [name for name in names if _key(name) in _ALL_OPTIONS]
+    if whole:
+        return f"Read one with --column choices={whole[0]}"
+    if any(_key(name).startswith(_WRONG) for name in names):
+        return "Put the options into one column and name it with --column choices=COLUMN"
+    return f"Read them with --column choices={_quoted(','.join(names))}"
 
 
 def _refuse_unread_passages(found: Sequence[list[str]]) -> None:
@@ -206,7 +215,7 @@ def _ignore(names: list[str]) -> str:
 
 
 def _quoted(name: str) -> str:
-    return name if re.fullmatch(r"[\w-]+", name) else f"'{name}'"
+    return name if re.fullmatch(r"[\w,-]+", name) else f"'{name}'"
 
 
 _LETTER = re.compile(

@@ -13,7 +13,7 @@ from difficulty.grading import clean_gold
 from difficulty.grading.gold import infer_kind
 from difficulty.schema import KINDS, Choice, Kind, Question, find_kind, question_id
 from difficulty.sources.columns import ColumnMap, Row
-from difficulty.sources.dataset import RowProblem
+from difficulty.sources.formats import RowProblem
 from difficulty.sources.gold_index import IndexGold, index_gold, label_of_number
 from difficulty.sources.misreadings import lone_letter, refuse_letter, without_entities
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from difficulty.errors import InputError
 from difficulty.sources.columns import NAMES, ColumnMap
-from difficulty.sources.dataset import RawRow, RowProblem, find_dataset
+from difficulty.sources.dataset import find_dataset
 from difficulty.sources.families import family_of, rearrange
+from difficulty.sources.formats import RawRow, RowProblem
 from difficulty.sources.questions import read_prompt_and_choices
 
 PEEK_ROWS = 100

@@ -24,7 +24,7 @@ from difficulty.settings.rewards import (
 from difficulty.settings.run import RunSpec, SamplingSpec, ServerSpec, SourceSpec
 from difficulty.settings.setting import check_section
 from difficulty.settings.stated import Stated
-from difficulty.sources.dataset import find_dataset
+from difficulty.sources.dataset import dataset_of
 from difficulty.sources.load import read_all
 from difficulty.user_rewards.pool import RewardPool
 from difficulty.user_rewards.request import request_of
@@ -76,7 +76,7 @@ def try_rewards(
         InputError: the dataset cannot be read.
         SettingsError: a function cannot be loaded.
     """
-    found = find_dataset(source.dataset, split=source.split)
+    found = dataset_of(source)
     questions = (item for _, item in read_all(found, source) if isinstance(item, Question))
     pairs = [
         (number, question, name, completion)

@@ -51,6 +51,7 @@ JOIN = (
     ", filled in 2 of the first 2 rows. Put the options into one column and name it with "
     "--column choices=COLUMN, or say that they are not needed: "
 )
+READ_ALL = ", filled in 2 of the first 2 rows. Read them with --column choices="
 READ_ONE = ", filled in 2 of the first 2 rows. Read one with --column choices="
 LETTERS = "golds are letters and no options were found: "
 TEXT_KIND = ", or, if the letters themselves are asked for, add a column kind that says text"
@@ -100,13 +101,13 @@ REFUSED = {
     ),
     "columns A to D": (
         rows_of("BC", **spread(ORGANS, "ABCD")),
-        OPTIONS + "A, B, C, D" + JOIN + "--ignore-column A --ignore-column B --ignore-column C "
-        "--ignore-column D",
+        OPTIONS + "A, B, C, D" + READ_ALL + "A,B,C,D, or say that they are not needed: "
+        "--ignore-column A --ignore-column B --ignore-column C --ignore-column D",
     ),
     "columns option_a on": (
         rows_of(["Heart", "Liver"], **spread(ORGANS[:2], ["option_a", "Option B"])),
-        OPTIONS + "option_a, Option B" + JOIN + "--ignore-column option_a "
-        "--ignore-column 'Option B'",
+        OPTIONS + "option_a, Option B" + READ_ALL + "'option_a,Option B', or say that they are "
+        "not needed: --ignore-column option_a --ignore-column 'Option B'",
     ),
     "distractors beside the gold": (
         rows_of(["Heart", "Liver"], distractor1="Lung"),
@@ -114,7 +115,8 @@ REFUSED = {
     ),
     "Japanese names of options": (
         rows_of(["心臓", "肝臓"], **spread(ORGANS[:2], ["選択肢１", "選択肢２"])),
-        OPTIONS + "選択肢１, 選択肢２" + JOIN + "--ignore-column 選択肢１ --ignore-column 選択肢２",
+        OPTIONS + "選択肢１, 選択肢２" + READ_ALL + "選択肢１,選択肢２, or say that they are not "
+        "needed: --ignore-column 選択肢１ --ignore-column 選択肢２",
     ),
     "options under another name": (
         rows_of(["A", "B"], option={"A": "Liver", "B": "Heart"}),

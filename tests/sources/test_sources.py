@@ -11,8 +11,8 @@ from difficulty.schema import Question, SetAside, question_id
 from difficulty.sources import find_dataset, load_questions
 from difficulty.sources.columns import find_columns
 from difficulty.sources.counts_table import read_counts_table
-from difficulty.sources.dataset import READERS
 from difficulty.sources.few_shot import read_few_shot
+from difficulty.sources.formats import READERS
 from tests.conftest import make_spec
 
 
