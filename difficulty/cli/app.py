@@ -63,7 +63,6 @@ app = typer.Typer(
     epilog="Exit codes: 0 done; 1 it cannot be done as asked, and one line says why; 2 the command "
     "itself is wrong; 130 stopped, and everything finished is kept.",
     no_args_is_help=True,
-    rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -74,10 +74,16 @@ def with_settings(*wanted: type[Any] | Only) -> Callable[[Callable[..., None]], 
 
         parameters = [*before, *made, *after]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__doc__ = _unwrapped(command.__doc__ or "")
         run.__annotations__ = {each.name: each.annotation for each in parameters}
         return run
 
     return decorate
+
+
+def _unwrapped(text: str) -> str:
+    """A docstring with a line a paragraph, for the terminal to wrap."""
+    return "\n\n".join(" ".join(each.split()) for each in text.split("\n\n"))
 
 
 @dataclass(frozen=True)
