@@ -2,6 +2,6 @@
 
 from difficulty.grading.gold import check_gold, clean_gold
 from difficulty.grading.grade import GRADER_VERSION, grade
-from difficulty.grading.pool import GraderPool
+from difficulty.grading.grader_pool import GraderPool
 
 __all__ = ["GRADER_VERSION", "GraderPool", "check_gold", "clean_gold", "grade"]

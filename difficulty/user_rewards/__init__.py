@@ -6,7 +6,7 @@ over HTTP does. A reward that is not known (an error, a deadline, None, NaN) is 
 
 from difficulty.user_rewards.done import forget, try_errors_again
 from difficulty.user_rewards.grades import reward_grades
-from difficulty.user_rewards.pool import RewardPool
+from difficulty.user_rewards.reward_pool import RewardPool
 from difficulty.user_rewards.trial import check_load, grading_for_trial, require_reward, try_rewards
 
 __all__ = [

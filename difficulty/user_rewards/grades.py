@@ -12,8 +12,8 @@ from difficulty.settings.rewards import GradingSpec, is_builtin
 from difficulty.settings.run import RunSpec
 from difficulty.store import RunFolder, Stamp
 from difficulty.user_rewards.done import DoneRewards, with_known
-from difficulty.user_rewards.pool import RewardPool
 from difficulty.user_rewards.request import has_reply, request_of
+from difficulty.user_rewards.reward_pool import RewardPool
 from difficulty.user_rewards.score import (
     Part,
     combine,

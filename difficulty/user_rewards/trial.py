@@ -26,8 +26,8 @@ from difficulty.settings.setting import check_section
 from difficulty.settings.stated import Stated
 from difficulty.sources.dataset import dataset_of
 from difficulty.sources.load import read_all
-from difficulty.user_rewards.pool import RewardPool
 from difficulty.user_rewards.request import request_of
+from difficulty.user_rewards.reward_pool import RewardPool
 from difficulty.user_rewards.score import Part, combine, grade_of, part_of
 from difficulty.user_rewards.setup import setup_of, setup_of_run
 

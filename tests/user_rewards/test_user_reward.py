@@ -18,9 +18,9 @@ from difficulty.settings.rewards import GradingSpec, RewardSpec, parse_rewards, 
 from difficulty.settings.run import SamplingSpec
 from difficulty.settings.stated import Stated, stating
 from difficulty.settings.toml import typed_values
-from difficulty.user_rewards import pool as pools
-from difficulty.user_rewards.pool import RewardPool
+from difficulty.user_rewards import reward_pool as pools
 from difficulty.user_rewards.request import reply_text, request_of
+from difficulty.user_rewards.reward_pool import RewardPool
 from difficulty.user_rewards.score import Part, combine, grade_of
 from difficulty.user_rewards.setup import setup_of
 from tests.conftest import make_question
