@@ -267,7 +267,7 @@ def test_calls_that_are_not_async_overlap_in_as_many_processes(code):
             time.sleep(0.3)
             return [float(os.getpid())]
     """)
-    found = score(path, "reward", replies=["x"] * 16, concurrency=4)
+    found = score(path, "reward", replies=["x"] * 48, concurrency=4)  # busy machines start slowly
     assert len({parts[0].value for parts in found}) == 4
 
 
