@@ -98,7 +98,8 @@ def profile(
         str,
         typer.Argument(
             metavar="DATASET",
-            help="A .parquet, .jsonl, .json or .csv file, a Hub name, or a sample name.",
+            help="A file of rows (.parquet, .arrow, .jsonl, .json, .csv, .tsv; also .gz, .xz, "
+            ".zst), a folder, a Hub name, or a sample name.",
         ),
     ],
     model: Annotated[

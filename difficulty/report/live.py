@@ -53,7 +53,8 @@ class Live:
 def printable(text: str) -> str:
     """Text of datasets, models and servers without what could drive a terminal."""
     return "".join(
-        char if char.isprintable() or char in "\n\t" else f"\\x{ord(char):02x}" for char in text
+        char if char.isprintable() or char in "\n\t\u3000" else f"\\x{ord(char):02x}"
+        for char in text
     )
 
 

@@ -7,6 +7,7 @@ from rich.console import Console
 
 from difficulty import store
 from difficulty.cli.run import summary_json
+from difficulty.report.live import printable
 from difficulty.report.page import render
 from difficulty.report.summary import summarize
 from difficulty.report.terminal import print_summary
@@ -60,3 +61,7 @@ def test_the_headline_is_the_same_in_all_three(summary, capsys):
     assert f"{found.num_kept:,}" in terminal(found, capsys)
     assert f"{found.num_kept:,}" in render(found)
     assert summary_json(run, found)["num_kept"] == found.num_kept
+
+
+def test_foreign_text_drives_no_terminal_and_a_wide_blank_stays_what_it_is():
+    assert printable("問1\u3000首都は\x1b[31m?\u202e") == "問1\u3000首都は\\x1b[31m?\\x202e"

@@ -100,7 +100,8 @@ def test_exports_are_made_again_alike(tmp_path_factory, name):
 
 
 def _undated(text):
-    return re.sub(r"\d{4}-\d\d-\d\d", "DATE", text)
+    """A newer grader grades again, so that the time of that is another one too."""
+    return re.sub(r"\d{4}-\d\d-\d\d(T[\d:.+]+)?", "DATE", text)
 
 
 def _exported(factory, *, made=[]):  # noqa: B006 (one run for all cases)
