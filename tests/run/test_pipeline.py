@@ -32,14 +32,15 @@ def finished(sums, tmp_path, live, serve):
         "sampling": {"template": "bare-v1", "max_tokens": 64},
         "server": {"endpoints": (url,)},
     }
-    spec = start_run(run, str(sums), "scripted", make_changes(overrides))
+    spec = start_run(run, str(sums), "scripted", overrides)
     stages.profile(run, spec, live)
     return run, spec, script
 
 
 def start_run(run, dataset, model, overrides):
     """The settings that ``difficulty profile`` would go on with."""
-    spec = plan_run(run, dataset, find_run_dataset(run, dataset, overrides), model, overrides)
+    changes = make_changes(overrides)
+    spec = plan_run(run, dataset, find_run_dataset(run, dataset, changes), model, changes)
     save_run(run, spec)
     return spec
 
@@ -169,7 +170,7 @@ def test_a_plain_run_exports_the_text_that_was_sampled(sums, tmp_path, live, ser
         "selection": {"keep": "L1-L6"},
         "server": {"endpoints": (url,)},
     }
-    stages.profile(run, start_run(run, str(sums), "scripted", make_changes(overrides)), live)
+    stages.profile(run, start_run(run, str(sums), "scripted", overrides), live)
     sent = {body["prompt"] for body in script.requests}
     trl = pq.read_table(run.exports / "trl" / "train-00000.parquet").to_pylist()
     verl = pq.read_table(run.exports / "verl" / "train-00000.parquet").to_pylist()
@@ -208,7 +209,7 @@ def test_a_lower_minimum_gives_levels_to_incomplete_questions(sums, tmp_path, li
     url, script = serve()
     run = store.RunFolder(tmp_path / "run")
     overrides = {"sampling": {"template": "bare-v1", "k": 3}, "server": {"endpoints": (url,)}}
-    stages.profile(run, start_run(run, str(sums), "scripted", make_changes(overrides)), live)
+    stages.profile(run, start_run(run, str(sums), "scripted", overrides), live)
     script.poisoned = "What is 7 +"  # its last two answers never come
     stages.profile(run, start_run(run, str(sums), "scripted", {"sampling": {"k": 5}}), live)
     levels = {row.num_graded: row.level for row in rows(run, "profile", PassRate)}
@@ -235,7 +236,7 @@ def test_long_answers_that_are_all_alike_raise_the_alarm(sums, tmp_path, live, s
     url, _ = serve(answer=lambda messages, chooser: text if alike else text + str(chooser.random()))
     run = store.RunFolder(tmp_path / "run")
     overrides = {"sampling": {"template": "bare-v1"}, "server": {"endpoints": (url,)}}
-    spec = start_run(run, str(sums), "scripted", make_changes(overrides))
+    spec = start_run(run, str(sums), "scripted", overrides)
     stages.profile(run, spec, live)
     found = [text for text in summarize(run, spec).warnings if "not independent" in text]
     assert len(found) == alike
@@ -250,7 +251,7 @@ def test_a_run_folder_may_be_called_anything(sums, tmp_path, live, serve):
             "selection": {"keep": "L1-L6"},
             "server": {"endpoints": (url,)},
         }
-        stages.profile(run, start_run(run, str(sums), "scripted", make_changes(overrides)), live)
+        stages.profile(run, start_run(run, str(sums), "scripted", overrides), live)
         assert {row.source for row in rows(run, "profile", PassRate)} == {"set"}
         assert store.num_rows(run.grades) == 24
 
@@ -263,7 +264,7 @@ def test_one_sample_with_only_l1_kept_is_a_run_like_any_other(sums, tmp_path, li
         "selection": {"keep": "L1"},
         "server": {"endpoints": (url,)},
     }
-    stages.profile(run, start_run(run, str(sums), "scripted", make_changes(overrides)), live)
+    stages.profile(run, start_run(run, str(sums), "scripted", overrides), live)
     assert all(row.keep for row in rows(run, "selection", Selection))
 
 
