@@ -82,11 +82,12 @@ def read_math(reply: Normal, *, truncated: bool) -> Declared | None:
     declared = settle(reply, with_counter(plain), weaker, last_wins=True)
     if declared is None:
         return None
-    number = replace(declared, value=split_counter(declared.value)[0])
-    if parse_number(number.value) is None:
+    value, counter = split_counter(declared.value)
+    if parse_number(value) is None:
         return declared
+    number = replace(declared, value=value) if counter else declared
     after = after_number(reply, number)
-    return declared if after == number else after
+    return declared if after is number else after
 
 
 def _is_unstated(low: str, item: Declared) -> bool:

@@ -62,6 +62,8 @@ def join_side_by_side(text: str, items: list[Declared]) -> list[Declared]:
 
 def with_counter(items: list[Declared]) -> list[Declared]:
     """A number written without its counter beside the same number with it: both are one answer."""
+    if all(item.value.isascii() for item in items):
+        return items
     split = {item.value: split_counter(item.value) for item in items}
     counted = {number: value for value, (number, counter) in split.items() if counter}
     return [
