@@ -74,7 +74,7 @@ def test_a_worker_that_died_while_it_was_idle_blames_no_task():
 
 def test_no_worker_is_left_behind_when_the_reader_fails():
     with Pool(work()) as pool:
-        stream = pool.answer_all(["pid"] * 90)
+        stream = pool.answer_all(["pid", "pid", *["wait100"] * 8])  # never done by then
         (first,), (second,) = next(stream), next(stream)
         stream.close()
         assert pool._slots == []
