@@ -102,6 +102,16 @@ class Declared:
 
 def declared(section: type) -> dict[str, Declared]:
     """The settings of a section by name, in the order of its fields."""
+    if section not in _DECLARED:
+        _DECLARED[section] = _read_declarations(section)
+    return _DECLARED[section]
+
+
+_DECLARED: dict[type, dict[str, Declared]] = {}
+"""What was read before: each command asks for the same sections."""
+
+
+def _read_declarations(section: type) -> dict[str, Declared]:
     hints = typing.get_type_hints(section, include_extras=True)
     return {
         field.name: _declared(field, hints[field.name])
