@@ -13,6 +13,7 @@ import io
 import itertools
 import json
 import lzma
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ CSV_FIELD_LIMIT = 16 * 2**20
 READ_ROWS = 2_000
 UTF8 = "utf-8"
 DELIMITERS = ",;\t"
+SNIFFED_LINES = 50
+"""Lines of a CSV file that say what separates its cells."""
 
 
 class RowProblem(Exception):
@@ -106,8 +109,11 @@ def _bytes_of(path: Path, form: TextForm) -> Iterator[IO[bytes]]:
             f"{path} cannot be read as {form.encoding or 'utf-16'}: {_where(error)}. "
             "Name its encoding with --encoding, as cp932 or latin-1"
         ) from error
-    except (EOFError, gzip.BadGzipFile, lzma.LZMAError) as error:
-        raise InputError(f"{path} cannot be decompressed: {error}. Fetch it again") from error
+    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        if opener is None:
+            raise
+        detail = " ".join(str(error).split())[:200]
+        raise InputError(f"{path} cannot be decompressed: {detail}. Fetch it again") from error
 
 
 def _where(error: UnicodeError) -> str:
@@ -175,14 +181,12 @@ def read_json(path: Path, form: TextForm = AS_WRITTEN) -> Iterator[RawRow]:
     Raises:
         InputError: it is no valid JSON, or an object in which no rows are found.
     """
-    with _bytes_of(path, form) as file:
-        content = file.read()
-    lines = content.split(b"\n", 2)
-    if not content.lstrip().startswith(b"[") and not _is_one_object(content, lines):
+    if _is_one_a_line(path, form):
         yield from read_jsonl(path, form)
         return
     try:
-        values = json.loads(content.decode(UTF8))
+        with _bytes_of(path, form) as file:
+            values = json.loads(file.read().decode(UTF8))
     except (ValueError, RecursionError) as error:
         raise InputError(
             f"{path} is not valid JSON: {error}. Correct it, or write one object a line (.jsonl)"
@@ -191,16 +195,18 @@ def read_json(path: Path, form: TextForm = AS_WRITTEN) -> Iterator[RawRow]:
         yield _json_row(number, json.dumps(row).encode())
 
 
-def _is_one_object(content: bytes, lines: list[bytes]) -> bool:
-    """Whether a file is one JSON object and not one a line."""
-    if not content.lstrip().startswith(b"{"):
+def _is_one_a_line(path: Path, form: TextForm) -> bool:
+    """Whether a file holds one object a line, by its first two lines; a long one is not held."""
+    with _bytes_of(path, form) as file:
+        lines = (line for line in file if line.strip())
+        first, second = next(lines, b""), next(lines, b"")
+    if first.lstrip().startswith(b"["):
         return False
     try:
-        first = json.loads(lines[0])
+        values = json.loads(first)
     except (ValueError, RecursionError):
-        return True  # it goes on over the line's end
-    alone = len(content.strip()) == len(lines[0].strip())
-    return alone and (_row_lists(first) != [] or _holds_objects_alone(first))
+        return second.lstrip().startswith(b"{")  # a broken line among others, or one that goes on
+    return bool(second) or not (_row_lists(values) or _holds_objects_alone(values))
 
 
 def _row_lists(values: Any) -> list[str]:
@@ -214,8 +220,12 @@ def _row_lists(values: Any) -> list[str]:
     ]
 
 
-def _holds_objects_alone(values: dict[str, Any]) -> bool:
-    return bool(values) and all(isinstance(row, dict) for row in values.values())
+def _holds_objects_alone(values: Any) -> bool:
+    return (
+        isinstance(values, dict)
+        and bool(values)
+        and all(isinstance(row, dict) for row in values.values())
+    )
 
 
 def _rows_in(path: Path, values: dict[str, Any]) -> list[Any]:
@@ -241,9 +251,9 @@ def read_csv(path: Path, form: TextForm = AS_WRITTEN) -> Iterator[RawRow]:
     csv.field_size_limit(CSV_FIELD_LIMIT)
     with _bytes_of(path, form) as file:
         text = io.TextIOWrapper(file, encoding=UTF8, errors="surrogateescape", newline="")
-        first = text.readline()
-        delimiter = "\t" if _ending(path) == ".tsv" else max(DELIMITERS, key=first.count)
-        rows = csv.reader(itertools.chain([first], text), delimiter=delimiter)
+        first = list(itertools.islice(text, SNIFFED_LINES))
+        delimiter = "\t" if _ending(path) == ".tsv" else _delimiter(first)
+        rows = csv.reader(itertools.chain(first, text), delimiter=delimiter)
         try:
             names = _csv_header(path, next(rows, []))
             if not form.header:
@@ -253,6 +263,24 @@ def read_csv(path: Path, form: TextForm = AS_WRITTEN) -> Iterator[RawRow]:
                 yield _csv_row(number, names, cells)
         except csv.Error as error:
             raise InputError(f"{path} is not valid CSV: {error}. Correct it") from error
+
+
+def _delimiter(lines: list[str]) -> str:
+    """What separates the cells: it gives every row as many as the first, and the most of them.
+
+    Where none does, because rows are broken, the first row alone decides.
+    """
+    widths = {each: _widths(lines, each) for each in DELIMITERS}
+    alike = [each for each, found in widths.items() if found[:1] != [1] and len(set(found)) == 1]
+    return max(alike or DELIMITERS, key=lambda each: widths[each][:1])
+
+
+def _widths(lines: list[str], delimiter: str) -> list[int]:
+    try:
+        rows = [len(row) for row in csv.reader(lines, delimiter=delimiter) if row]
+    except csv.Error:
+        return []
+    return rows[:-1] if len(lines) == SNIFFED_LINES else rows  # the last may go on
 
 
 def _again(first: list[str], rows: Any) -> Any:

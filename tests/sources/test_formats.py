@@ -21,6 +21,10 @@ CHOICES = (
 )
 
 
+TORN = bytearray(gzip.compress(LINES * 50))
+TORN[30:40] = b"x" * 10
+
+
 def read(path, **source):
     spec = SourceSpec(dataset=str(path), sha256="", **source)
     check_section(spec)
@@ -55,7 +59,8 @@ def zstd(data):
         ("one_line.json", LINES.splitlines()[0]),
         ("set.tsv", b"question\tanswer\nWhat is 0, or 0 + 0?\t0\n"),
         ("set.csv", b"question;answer\nWhat is 0 + 0?;0\n"),
-        ("set.csv", b"question,answer\nWhat is 0 + 0; or 0?,0\n"),
+        ("set.csv", b"question,answer\nWhat is 0 + 0; or 0; or -0?,0\n"),
+        ("set.csv", b'question;answer\n"What\nis 0, 0 + 0?";0\n'),
     ],
 )
 def test_a_file_is_read_as_it_is_written(tmp_path, name, data):
@@ -112,6 +117,9 @@ def test_a_file_without_a_header_has_columns_by_number(tmp_path):
     ("name", "data", "message"),
     [
         ("broken.jsonl.gz", b"no gzip", "cannot be decompressed"),
+        ("torn.jsonl.gz", TORN, "cannot be decompressed"),
+        ("broken.jsonl.zst", zstd(LINES)[:20] + b"xxxxxxxx", "cannot be decompressed"),
+        ("broken.json.xz", lzma.compress(LINES)[:40], "cannot be decompressed"),
         ("cut.jsonl.gz", gzip.compress(LINES)[:-9], "cannot be decompressed"),
         ("set.parquet.gz", b"x", "unknown ending: set.parquet.gz"),
         ("two.json", json.dumps({"train": SUMS, "test": SUMS}).encode(), "rows under train, test"),
@@ -123,3 +131,17 @@ def test_what_cannot_be_read_is_one_line(tmp_path, name, data, message):
     with pytest.raises(InputError, match=message) as error:
         read(tmp_path / name)
     assert "\n" not in str(error.value)
+
+
+def test_bare_rows_are_separated_as_all_of_them_are_and_not_as_the_first_looks(tmp_path):
+    path = tmp_path / "bare.csv"
+    path.write_text("What is 1; 2; or 3 + 0?,3\nWhat is 2 + 2?,4\n")
+    assert golds(path, no_header=True, columns=("prompt=1", "answer=2")) == ["3", "4"]
+
+
+def test_json_lines_are_never_held_whole_whatever_the_ending(tmp_path):
+    path = tmp_path / "lines.json"
+    path.write_bytes(LINES + b"{broken\n" + LINES)
+    rows = dataset_of(SourceSpec(dataset=str(path), sha256="")).rows()
+    assert next(rows).values == SUMS[0]
+    assert [row.problem is None for row in rows] == [True, True, False, True, True, True]
