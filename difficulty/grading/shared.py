@@ -7,81 +7,48 @@ import functools
 import os
 import threading
 
-from difficulty.grading.equal.library import needs_library
+from difficulty.errors import RunError
 from difficulty.grading.equal.verdict import Verdict
-from difficulty.grading.grading_process import LOAD, READY, GradingProcess
-from difficulty.workers.process import close_all
-
-DEADLINE_S = 10.0
-START_LIMIT_S = 120.0
-"""Seconds within which the worker must have started and loaded what it needs."""
+from difficulty.grading.grading_process import DEADLINE_S, Comparison, grading_work
+from difficulty.workers.pool import Pool
 
 
 class _Shared:
-    """The one worker that ``grade`` uses when it is called outside a pool."""
+    """The pool of one worker that ``grade`` uses when it is called outside a pool.
 
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.worker: GradingProcess | None = None
-        self.owner = 0
-        self.loaded = False
-        """Whether the worker has loaded Math-Verify."""
+    Args:
+        deadline_s: seconds that one comparison may take.
+    """
+
+    def __init__(self, deadline_s: float = DEADLINE_S) -> None:
+        self._lock = threading.Lock()
+        self._deadline_s = deadline_s
+        self._pool: Pool[Comparison, Verdict] | None = None
+        self._owner = 0
+        """The process that started it: a fork must not talk to its parent's worker."""
 
     def compare(self, gold: str, answer: str) -> Verdict:
         """One comparison; a caller that is interrupted leaves no reply behind for the next."""
-        with self.lock:
+        with self._lock:
+            if self._pool is None or self._owner != os.getpid():
+                work = grading_work("serve_comparisons", _no_verdict, deadline_s=self._deadline_s)
+                self._pool, self._owner = Pool(work), os.getpid()
             try:
-                return self._compare(gold, answer)
-            except BaseException:
-                self._end("interrupted")
-                raise
-
-    def _compare(self, gold: str, answer: str) -> Verdict:
-        if self.worker is None or self.owner != os.getpid():
-            self.worker = GradingProcess(DEADLINE_S)
-            self.owner = os.getpid()
-            self.loaded = False
-            if not self._ready():
-                return self._end("the grader's worker does not start")
-        if needs_library(gold) and not self.loaded:
-            self.worker.send(LOAD)
-            if not self._ready():
-                return self._end("the grader's worker does not load Math-Verify")
-            self.loaded = True
-        self.worker.send((gold, answer))
-        if not self._replied(DEADLINE_S):
-            return self._end(f"the grader's deadline of {DEADLINE_S:g} s")
-        return self._verdict()
-
-    def _ready(self) -> bool:
-        """Whether the worker is there and says so in time."""
-        try:
-            return bool(
-                self.worker and self._replied(START_LIMIT_S) and self.worker.receive() == READY
-            )
-        except EOFError:
-            return False
-
-    def _replied(self, seconds: float) -> bool:
-        return self.worker is not None and self.worker.connection.poll(seconds)
-
-    def _verdict(self) -> Verdict:
-        try:
-            reply = self.worker.receive() if self.worker else None
-        except EOFError:
-            return self._end("the grader's worker died")
-        return reply if isinstance(reply, Verdict) else self._end("the grader's worker is confused")
-
-    def _end(self, reason: str) -> Verdict:
-        if self.worker is not None:
-            self.worker.kill()
-            self.worker = None
-        return Verdict(None, reason)
+                (verdicts,) = self._pool.answer_all([(gold, answer)])
+            except RunError:
+                self.close()
+                return Verdict(None, "the grader's worker does not start")
+            return verdicts[0] if verdicts else Verdict(None, "the grader's worker is confused")
 
     def close(self) -> None:
-        if self.worker is not None and self.owner == os.getpid():
-            close_all([self.worker])
-            self.worker = None
+        """End the worker, unless it is the parent's of a fork."""
+        if self._pool is not None and self._owner == os.getpid():
+            self._pool.close()
+        self._pool = None
+
+
+def _no_verdict(_: Comparison, reason: str) -> Verdict:
+    return Verdict(None, reason)
 
 
 _shared = _Shared()

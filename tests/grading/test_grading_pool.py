@@ -15,6 +15,7 @@ from difficulty.grading import shared as shared_module
 from difficulty.grading.equal.verdict import Verdict, evaluate
 from difficulty.grading.shared import shared_math_equal
 from difficulty.schema import Completion, Question
+from difficulty.workers import pool as pool_module
 
 
 def pair(index, *, text=None, gold="4", kind="numeric"):
@@ -263,18 +264,55 @@ def test_integrals_are_read_by_the_library():
     assert evaluate("\\int_0^1 x dx", "\\frac{1}{3}").equal is False
 
 
-def test_the_library_is_loaded_outside_of_the_deadline_and_only_for_golds_that_need_it(monkeypatch):
-    shared = shared_module._Shared()
-    monkeypatch.setattr(shared_module, "DEADLINE_S", 0.001)
-    late = shared.compare("\\int_0^1 x dx", "\\frac{1}{2}")
-    assert (late.equal, "deadline" in late.reason) == (None, True)
-    assert shared.worker is None
-    monkeypatch.setattr(shared_module, "DEADLINE_S", 10.0)
-    assert shared.compare("2", "2.0").equal
-    assert not shared.loaded
-    assert shared.compare("\\int_0^1 x dx", "\\frac{1}{2}").equal
-    assert shared.loaded
-    shared.close()
+def test_the_library_is_loaded_outside_of_the_deadline_and_only_for_golds_that_need_it(
+    monkeypatch, tmp_path, shared
+):
+    loaded = tmp_path / "loaded"
+    (tmp_path / "sitecustomize.py").write_text(
+        textwrap.dedent(
+            f"""
+            import pathlib, time
+            from difficulty.grading import serve
+            real = serve.load_library
+            def load():
+                pathlib.Path({str(loaded)!r}).touch()
+                time.sleep(3)  # longer than the deadline and both looks
+                real()
+            serve.load_library = load
+            """
+        )
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    compare = shared(deadline_s=1.0).compare
+    assert compare("2", "2.0").equal
+    assert not loaded.exists()
+    assert compare("\\int_0^1 x dx", "\\frac{1}{2}").equal
+    assert loaded.exists()
+
+
+@pytest.mark.usefixtures("slow_words")
+def test_a_comparison_outside_a_pool_has_what_a_pools_has(shared):
+    compare = shared(deadline_s=1.0).compare
+    for answer, why in (
+        ("hang+x", "the grader's deadline of 1 s"), ("crash+x", "the grader's worker died (3)"),
+        ("eat+x", "the worker's memory limit"), ("nest+x", "the worker's limit on nesting"),
+    ):  # fmt: skip
+        assert compare("x+4", answer) == Verdict(None, why)
+        assert compare("x+4", "4+x").equal
+
+
+@pytest.fixture
+def shared():
+    """Make workers for comparisons outside a pool; they end with the test."""
+    made = []
+
+    def make(**more):
+        made.append(shared_module._Shared(**more))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
 
 
 def test_a_worker_that_dies_at_its_start_gives_no_verdict(tmp_path, monkeypatch):
@@ -284,23 +322,32 @@ def test_a_worker_that_dies_at_its_start_gives_no_verdict(tmp_path, monkeypatch)
     assert (found.equal, "does not start" in found.reason) == (None, True)
 
 
-def test_an_interrupted_comparison_leaves_no_reply_behind_for_the_next(monkeypatch):
-    shared = shared_module._Shared()
-    assert shared.compare("\\frac{1}{2}", "0.50").equal
-    replied, calls = shared._replied, []
+def test_an_interrupted_comparison_leaves_no_reply_behind_for_the_next(monkeypatch, shared):
+    compare = shared().compare
+    assert compare("\\frac{1}{2}", "0.50").equal
+    wait, calls = pool_module.wait, []
 
-    def interrupted_once(seconds):
+    def interrupted_once(connections, timeout):
         if not calls:
-            calls.append(seconds)
+            calls.append(timeout)
             raise TimeoutError
-        return replied(seconds)
+        return wait(connections, timeout)
 
-    monkeypatch.setattr(shared, "_replied", interrupted_once)
+    monkeypatch.setattr(pool_module, "wait", interrupted_once)
     with pytest.raises(TimeoutError):
-        shared.compare("3", "3.0")
-    assert shared.compare("2", "3").equal is False
-    assert shared.compare("5", "5.0").equal is True
-    shared.close()
+        compare("3", "3.0")
+    assert compare("2", "3").equal is False
+    assert compare("5", "5.0").equal is True
+
+
+def test_a_fork_does_not_talk_to_its_parents_worker(shared):
+    one = shared()
+    assert one.compare("x+4", "4+x").equal
+    parents = one._pool
+    one._owner = -1  # as it looks from a fork
+    assert one.compare("x+4", "4+y").equal is False
+    assert one._pool is not parents
+    parents.close()
 
 
 def test_a_verdict_that_is_none_is_not_remembered(monkeypatch):
