@@ -11,7 +11,7 @@ from bench.collapse.estimators import beta_collapse
 from bench.collapse.laws import GRID_LAWS, HARD_LAWS, Law, identified, kept
 from difficulty.collapse.collapse import Floats, Ints, collapse_probability
 from difficulty.collapse.counts import Counts
-from difficulty.collapse.estimate import Work, every_question
+from difficulty.collapse.estimate import Fits, every_question
 from difficulty.collapse.mixture import Mixture
 
 KS: dict[str, tuple[int, ...]] = {"4": (4,), "5": (5,), "8": (8,), "mixed": (4, 5, 8)}
@@ -71,7 +71,7 @@ def repetition(
     found = {}
     for size in GROUP_SIZES:
         truth = collapse_probability(rates, size)
-        work = Work(classes, size)
+        work = Fits(classes, size)
         others = _others(work)
         for name, estimate in work.estimates(SETS).items():
             mask = classes.chosen(SETS[name])
@@ -88,7 +88,7 @@ def repetition(
     return found
 
 
-def _others(work: Work) -> tuple[Floats, Floats, Floats]:
+def _others(work: Fits) -> tuple[Floats, Floats, Floats]:
     """Collapse chance of each class by the plain mixture, the Beta law and the plug-in."""
     k: Ints = work.classes.num_samples
     c: Ints = work.classes.num_correct

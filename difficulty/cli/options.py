@@ -21,7 +21,7 @@ from difficulty.settings.changes import Changes
 from difficulty.settings.rewards import RewardSpec, parse_rewards
 from difficulty.settings.run import RunSpec
 from difficulty.settings.selection import settled_file
-from difficulty.settings.setting import Declared, declared
+from difficulty.settings.setting import DeclaredSetting, declared
 from difficulty.settings.stated import Stated
 from difficulty.trainers.find import EXPORTERS, RESAMPLINGS
 
@@ -91,7 +91,7 @@ class _Option:
     """A setting as one command offers it."""
 
     section: str
-    setting: Declared
+    setting: DeclaredSetting
     flag: str
 
     @property
@@ -155,7 +155,7 @@ def _options(wanted: type[Any] | Only) -> Iterator[_Option]:
             yield _Option(section, WEIGHT, WEIGHT.option or "")
 
 
-def help_of(setting: Declared, *, default: bool = True) -> str:
+def help_of(setting: DeclaredSetting, *, default: bool = True) -> str:
     """The help of an option, with what holds where it is left out."""
     holds = setting.setting.unset or shown(setting.default)
     text = setting.setting.help
@@ -171,7 +171,7 @@ def shown(default: Any) -> str:
     return ",".join(default) if isinstance(default, tuple) else str(default)
 
 
-def metavar_of(setting: Declared) -> str | None:
+def metavar_of(setting: DeclaredSetting) -> str | None:
     """The allowed values, or what stands for them; None for a switch."""
     choices = [*setting.choices, *([setting.setting.takes_back] if setting.choices else [])]
     stands = setting.setting.metavar or "|".join(filter(None, choices))

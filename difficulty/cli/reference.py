@@ -14,7 +14,7 @@ import typer.main
 
 from difficulty.cli.app import app
 from difficulty.cli.options import IN_ORDER, SECTIONS, help_of, shown
-from difficulty.settings.setting import Declared, declared
+from difficulty.settings.setting import DeclaredSetting, declared
 
 INTRODUCTION = """\
 # Options
@@ -68,14 +68,14 @@ def _section(kind: type) -> Iterator[str]:
         )
 
 
-def _type_name(one: Declared) -> str:
+def _type_name(one: DeclaredSetting) -> str:
     kind = str if one.choices else one.type
     if typing.get_origin(kind) is tuple:
         return f"list of {typing.get_args(kind)[0].__name__}"
     return str(kind.__name__)
 
 
-def _default(one: Declared) -> str:
+def _default(one: DeclaredSetting) -> str:
     if one.default is MISSING:
         return "required"
     return one.setting.unset or shown(one.default) or "none"

@@ -26,7 +26,7 @@ from difficulty.collapse.fills import QuestionSet
 from difficulty.collapse.interval import Target, profile_intervals
 from difficulty.collapse.likelihood import binomial_matrix
 from difficulty.collapse.mixture import Mixture, fit_mixture
-from difficulty.collapse.planner import Plan, planner
+from difficulty.collapse.planner import SamplingPlan, planner
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ CLOSED = 1e-4
 """A set narrower than this leaves nothing open; what is left is the accuracy of the programmes."""
 
 
-class Work:
+class Fits:
     """Both fits of one table: the regular law for the figures, the best fit for what is open."""
 
     def __init__(self, classes: Classes, group_size: int) -> None:
@@ -75,7 +75,7 @@ class Work:
         self.exact = self._exact_rates()
         self.naive = plug_in(classes.num_samples, classes.num_correct, group_size)
 
-    def at(self, group_size: int) -> Work:
+    def at(self, group_size: int) -> Fits:
         """The same fits seen with another group size."""
         other = copy.copy(self)
         other._set_group_size(group_size)
@@ -166,7 +166,7 @@ class Work:
             return {}
         return exact_means(k, table.num_correct, table.num_questions, group_size=self.group_size)
 
-    def plans(self, chosen: Chosen) -> tuple[Plan, ...]:
+    def plans(self, chosen: Chosen) -> tuple[SamplingPlan, ...]:
         """Identified width of the kept population at the present and at greater k."""
         common = self.classes.common_k
         per_k = {

@@ -11,9 +11,9 @@ import numpy as np
 from difficulty.collapse.bounds import Chosen
 from difficulty.collapse.collapse import check_group_size
 from difficulty.collapse.counts import Classes, Counts
-from difficulty.collapse.estimate import Estimate, Work, every_question
+from difficulty.collapse.estimate import Estimate, Fits, every_question
 from difficulty.collapse.mixture import POOR_FIT, Fit, goodness_of_fit
-from difficulty.collapse.planner import Plan
+from difficulty.collapse.planner import SamplingPlan
 from difficulty.errors import InputError
 from difficulty.levels import LEVELS, level_of
 
@@ -44,10 +44,10 @@ class Forecast:
     beta: tuple[float, float]
     """(a, b) of the Beta law that the mixture is drawn towards."""
     fit: Fit
-    plans: tuple[Plan, ...]
+    plans: tuple[SamplingPlan, ...]
     """Identified width of the kept set at the present and at greater k; empty without one."""
     warnings: tuple[str, ...]
-    work: Work = field(compare=False, repr=False)
+    work: Fits = field(compare=False, repr=False)
     """The fits behind the figures."""
     kept_rule: Chosen = field(compare=False, repr=False)
     """``(num_samples, num_correct) ->`` is such a question kept?"""
@@ -80,7 +80,7 @@ def forecast(
     if unknown := [level for level in keep if level not in LEVELS]:
         raise InputError(f"no such level: {unknown[0]!r}. Choose from {', '.join(LEVELS)}")
     classes = counts.classes()
-    work = Work(classes, group_size)
+    work = Fits(classes, group_size)
     chosen = frozenset(keep)
     kept_rule = _kept_rule(chosen, keep_rule)
     wanted = {"pool": every_question, "kept": kept_rule}
@@ -125,13 +125,13 @@ def _by_source(counts: Counts, group_size: int) -> dict[str, Estimate]:
     if len(sources) == 1:
         return {}
     return {
-        name: Work(classes, group_size).estimates({"pool": every_question})["pool"]
+        name: Fits(classes, group_size).estimates({"pool": every_question})["pool"]
         for name, classes in sources.items()
     }
 
 
 def _warnings(
-    classes: Classes, kept: Estimate | None, plans: tuple[Plan, ...], fit: Fit
+    classes: Classes, kept: Estimate | None, plans: tuple[SamplingPlan, ...], fit: Fit
 ) -> tuple[str, ...]:
     texts = []
     if kept is None:
@@ -161,7 +161,7 @@ def _nothing_kept(classes: Classes) -> str:
     return f"no question is kept{why}: there is no training set, and no forecast of one"
 
 
-def _wide_text(classes: Classes, kept: Estimate, plans: tuple[Plan, ...]) -> str:
+def _wide_text(classes: Classes, kept: Estimate, plans: tuple[SamplingPlan, ...]) -> str:
     width = kept.identified_high - kept.identified_low
     counts = "these counts leave"
     if classes.fixed_k is not None:

@@ -14,7 +14,7 @@ from difficulty.collapse.length import SOFT_OVERLONG, LengthPenalty
 from difficulty.collapse.missing import MissingRange
 from difficulty.collapse.mixture import Fit
 from difficulty.collapse.outlook import Outlook
-from difficulty.collapse.planner import Plan
+from difficulty.collapse.planner import SamplingPlan
 from difficulty.collapse.safety import SafeKeep
 from difficulty.collapse.whole import (
     Drifts,
@@ -152,7 +152,7 @@ def _law_from_json(values: Values) -> Law:
         exact={int(size): rate for size, rate in values["exact"].items()},
         beta=(values["beta"]["a"], values["beta"]["b"]),
         fit=Fit(**{**fit, **tuples}),
-        plans=tuple(Plan(**plan) for plan in values["plans"]),
+        plans=tuple(SamplingPlan(**plan) for plan in values["plans"]),
     )
 
 

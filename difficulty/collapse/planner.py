@@ -17,7 +17,7 @@ CHOICES = (8, 10, 16)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class SamplingPlan:
     """The kept population as ``num_samples`` samples a question would show it."""
 
     num_samples: int
@@ -34,7 +34,7 @@ def planner(
     group_size: int,
     drawn: Sequence[tuple[int, int]],
     choices: Sequence[int] = CHOICES,
-) -> tuple[Plan, ...]:
+) -> tuple[SamplingPlan, ...]:
     """Identified width of the kept population for the present k and each greater choice.
 
     The fitted law is taken for the truth and the kept population, ``chance`` (J,) = P(kept | p),
@@ -55,5 +55,5 @@ def planner(
         matrix = binomial_matrix(np.full(rows + 1, rows), np.arange(rows + 1), law.grid)
         low, high = extremes(matrix, matrix @ law.weights, values, chance)
         extra = sum(max(k - samples, 0) * questions for samples, questions in drawn)
-        plans.append(Plan(num_samples=k, identified_width=high - low, extra_answers=extra))
+        plans.append(SamplingPlan(num_samples=k, identified_width=high - low, extra_answers=extra))
     return tuple(plans)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from difficulty.collapse.bounds import Chosen
 from difficulty.collapse.collapse import Floats, Ints
 from difficulty.collapse.dirichlet import fit_dirichlet, power_mean
-from difficulty.collapse.estimate import Estimate, Work
+from difficulty.collapse.estimate import Estimate, Fits
 from difficulty.collapse.interval import Z_95
 from difficulty.collapse.value_laws import RIGHT, WRONG, ValueLaws, ValueTable
 from difficulty.collapse.whole import SetName
@@ -92,7 +92,7 @@ class _Ties:
     verdicts.
     """
 
-    def __init__(self, work: Work, table: ValueTable, laws: ValueLaws) -> None:
+    def __init__(self, work: Fits, table: ValueTable, laws: ValueLaws) -> None:
         self.size, self.table, self.laws = work.group_size, table, laws
         posterior = work.law.posterior(table.num_samples, table.num_correct)
         self.verdicts = np.asarray(posterior @ work.values)
@@ -150,7 +150,7 @@ class RewardForecast:
 
 
 def forecast_rewards(
-    work: Work,
+    work: Fits,
     outcomes: Outcomes,
     correctness: Mapping[SetName, Estimate],
     rules: Mapping[SetName, Chosen],

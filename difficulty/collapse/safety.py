@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from difficulty.collapse.bounds import Chosen
-from difficulty.collapse.estimate import Estimate, Work
+from difficulty.collapse.estimate import Estimate, Fits
 from difficulty.collapse.outlook import Candidate
 from difficulty.collapse.steps import fill_chance
 from difficulty.collapse.training import Plan
@@ -46,7 +46,7 @@ def least_rounds(candidate: Candidate, plan: Plan) -> int | None:
     )
 
 
-def least_group_size(work: Work, rule: Chosen, plan: Plan, *, ratio: float = 1.0) -> int | None:
+def least_group_size(work: Fits, rule: Chosen, plan: Plan, *, ratio: float = 1.0) -> int | None:
     """Fewest answers a group with which all steps fill, as many groups a batch; None if 64 do not.
 
     The set is the same, its collapse rate is forecast anew for each size and multiplied by
@@ -77,7 +77,7 @@ def _least(choices: Sequence[int], chance: Callable[[int], float]) -> int | None
     return choices[above]
 
 
-def widest_keep(work: Work, more: Chosen, plan: Plan, *, ratio: float = 1.0) -> SafeKeep | None:
+def widest_keep(work: Fits, more: Chosen, plan: Plan, *, ratio: float = 1.0) -> SafeKeep | None:
     """The range of levels with the most questions under which all steps fill; None if none does.
 
     Args:
@@ -102,7 +102,7 @@ def widest_keep(work: Work, more: Chosen, plan: Plan, *, ratio: float = 1.0) -> 
     return None
 
 
-def candidates(work: Work, rules: dict[str, Chosen], *, ratio: float = 1.0) -> dict[str, Candidate]:
+def candidates(work: Fits, rules: dict[str, Chosen], *, ratio: float = 1.0) -> dict[str, Candidate]:
     """Each set that has questions, with its forecast, collapse multiplied by ``ratio``."""
     found = {}
     for name, estimate in work.estimates(rules).items():
@@ -119,7 +119,7 @@ def multiplied(estimate: Estimate, ratio: float) -> Estimate:
     return dataclasses.replace(estimate, **scaled)
 
 
-def candidate_of(work: Work, rule: Chosen, estimate: Estimate) -> Candidate:
+def candidate_of(work: Fits, rule: Chosen, estimate: Estimate) -> Candidate:
     """The questions of a set beside their forecast.
 
     Raises:
@@ -131,7 +131,7 @@ def candidate_of(work: Work, rule: Chosen, estimate: Estimate) -> Candidate:
     return Candidate(questions=questions, interval=estimate, acr=estimate.acr)
 
 
-def _by_size(work: Work, more: Chosen) -> list[tuple[str, ...]]:
+def _by_size(work: Fits, more: Chosen) -> list[tuple[str, ...]]:
     """All ranges of neighbouring levels that have questions, the largest first."""
     ranges: dict[bytes, tuple[float, tuple[str, ...]]] = {}
     for first in range(len(LEVELS)):

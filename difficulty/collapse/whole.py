@@ -16,7 +16,7 @@ from difficulty.collapse.length import LengthPenalty
 from difficulty.collapse.missing import MissingRange
 from difficulty.collapse.mixture import Fit
 from difficulty.collapse.outlook import Outlook
-from difficulty.collapse.planner import Plan
+from difficulty.collapse.planner import SamplingPlan
 from difficulty.collapse.safety import SafeKeep
 
 SetName = Literal["pool", "kept"]
@@ -51,7 +51,7 @@ class Law:
     beta: tuple[float, float]
     """(a, b) of the Beta law that the mixture is drawn towards."""
     fit: Fit
-    plans: tuple[Plan, ...]
+    plans: tuple[SamplingPlan, ...]
     """Identified width of the kept set at the present and at greater k; empty without one."""
 
 

@@ -139,12 +139,12 @@ def _combined(
     by_guess: ByGuess, rules: dict[Fraction | None, Rule], keep: tuple[str, ...], size: int
 ) -> Estimate | None:
     from difficulty.collapse import Estimate
-    from difficulty.collapse.estimate import Work
+    from difficulty.collapse.estimate import Fits
 
     parts = []
     for guess, counts in by_guess.items():
         rule = rules[guess]
-        found = Work(counts.classes(), size).estimates({"kept": _kept(rule, keep)})
+        found = Fits(counts.classes(), size).estimates({"kept": _kept(rule, keep)})
         parts += [*found.values()]
     total = sum(part.num_questions for part in parts)
     if not total:

@@ -59,7 +59,7 @@ def read_rewards(run: RunFolder, penalty: LengthPenalty | None) -> RewardTable:
     return reward_table(columns, penalty)
 
 
-class Answers(TypedDict):
+class AnswerColumns(TypedDict):
     """Columns of ``ANSWERS``, an entry a graded answer; masked where a value is unknown."""
 
     number: np.ma.MaskedArray[Any, Any]
@@ -72,7 +72,7 @@ class Answers(TypedDict):
     """Tokens."""
 
 
-def reward_table(columns: Answers, penalty: LengthPenalty | None) -> RewardTable:
+def reward_table(columns: AnswerColumns, penalty: LengthPenalty | None) -> RewardTable:
     """The rewards of the answers, or why they are not known."""
     import numpy as np
 

@@ -72,7 +72,7 @@ class Setting:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Declared:
+class DeclaredSetting:
     """A setting where it is declared: a field of a section."""
 
     name: str
@@ -100,18 +100,18 @@ class Declared:
         return self.setting.label or self.name.replace("_", "-")
 
 
-def declared(section: type) -> dict[str, Declared]:
+def declared(section: type) -> dict[str, DeclaredSetting]:
     """The settings of a section by name, in the order of its fields."""
     if section not in _DECLARED:
         _DECLARED[section] = _read_declarations(section)
     return _DECLARED[section]
 
 
-_DECLARED: dict[type, dict[str, Declared]] = {}
+_DECLARED: dict[type, dict[str, DeclaredSetting]] = {}
 """What was read before: each command asks for the same sections."""
 
 
-def _read_declarations(section: type) -> dict[str, Declared]:
+def _read_declarations(section: type) -> dict[str, DeclaredSetting]:
     hints = typing.get_type_hints(section, include_extras=True)
     return {
         field.name: _declared(field, hints[field.name])
@@ -120,10 +120,10 @@ def _read_declarations(section: type) -> dict[str, Declared]:
     }
 
 
-def _declared(field: dataclasses.Field[Any], hint: Any) -> Declared:
+def _declared(field: dataclasses.Field[Any], hint: Any) -> DeclaredSetting:
     kind, setting = typing.get_args(hint)
     kind = without_none(kind)
-    return Declared(name=field.name, type=kind, default=field.default, setting=setting)
+    return DeclaredSetting(name=field.name, type=kind, default=field.default, setting=setting)
 
 
 def without_none(kind: Any) -> Any:
@@ -145,7 +145,7 @@ def check_section(section: Any) -> None:
             _check_value(one, each)
 
 
-def _check_value(one: Declared, value: Any) -> None:
+def _check_value(one: DeclaredSetting, value: Any) -> None:
     setting = one.setting
     if one.choices and value not in one.choices:
         raise SettingsError(
@@ -159,5 +159,5 @@ def _check_value(one: Declared, value: Any) -> None:
         setting.check(value)
 
 
-def _advice(one: Declared) -> str:
+def _advice(one: DeclaredSetting) -> str:
     return f"Use {one.option or one.label} {one.setting.says_range}"

@@ -21,7 +21,7 @@ Origin = Literal["stated", "default", "variable", "unknown"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class ConfigValue:
     """One value and why it would apply."""
 
     value: Any = None
@@ -36,7 +36,7 @@ class TrainerConfig:
     trainer: str
     file: str
     """Name of the file, for messages."""
-    settings: dict[str, Setting]
+    settings: dict[str, ConfigValue]
     """One for each of ``NAMES``."""
 
 
@@ -90,19 +90,19 @@ def detect_trainer(values: dict[str, Any], *, file: str) -> str:
     return found[0]
 
 
-def _setting(trainer: ConfigKeys, name: str, values: dict[str, Any], file: str) -> Setting:
+def _setting(trainer: ConfigKeys, name: str, values: dict[str, Any], file: str) -> ConfigValue:
     found = [config_file.find(values, key) for key in trainer.keys.get(name, ())]
     stated = [value for there, value in found if there]
     for value in stated:
         if (value is None and name not in NULL_MEANS) or _is_variable(name, value):
             continue
-        return Setting(value=_typed(name, value, file), origin="stated")
+        return ConfigValue(value=_typed(name, value, file), origin="stated")
     variables = [value for value in stated if value is not None]
     if variables:
-        return Setting(value=variables[0], origin="variable")
+        return ConfigValue(value=variables[0], origin="variable")
     if stated or name not in trainer.defaults:
-        return Setting()
-    return Setting(value=trainer.defaults[name], origin="default")
+        return ConfigValue()
+    return ConfigValue(value=trainer.defaults[name], origin="default")
 
 
 def _is_variable(name: str, value: Any) -> bool:

@@ -71,7 +71,6 @@ _JOINING_EASTERN = re.compile(
     rf"(?<=[\dA-Za-z}})\]])\s?[,、]?\s?(?:{_JOINT.east})\s?(?=[-\dA-Za-z\\({{\[])"
 )
 _BOXED = re.compile(r"^\\?(?:boxed|fbox|framebox)\s*\{(.*)\}$", re.DOTALL)
-_PAIRS = {"(": ")", "[": "]", "{": "}"}
 
 
 def normalize_math(text: str) -> str:
